@@ -23,16 +23,21 @@ extension SessionEngine {
 
     /// A client has opened a connection to this server, which asks for this session.
     ///
-    /// - Parameter id: ascending: of two that claim the session, the one with the higher has it.
+    /// - Parameters:
+    ///   - id: ascending: of two that claim the session, the one with the higher has it.
+    ///   - attach: has the connection's frames come here. Called under the lock, so that none is received before the opening.
+    ///     Returns those that came before; nil when the connection is over.
     /// - Returns: why it does not get the session; nil when it does.
     func opened(
         by hello: SessionHello,
         _ credentials: SessionCredentials,
         isResumed: Bool,
         _ connection: any TransportConnection,
-        as id: UInt64
+        as id: UInt64,
+        attach: () -> [(Lifeline_Session_V1_Frame, byteCount: Int)]?
     ) -> SessionGoodbye? {
         change { state, now in
+            guard let frames = attach() else { return nil }
             let (refusal, actions) = state.machine.opened(
                 by: hello,
                 credentials,
@@ -42,6 +47,7 @@ extension SessionEngine {
             )
             if refusal == nil { state.replaceOutlet(id, connection) }
             run(actions, in: &state)
+            for (frame, byteCount) in frames { receive(frame, byteCount: byteCount, on: id, in: &state, now: now) }
             return refusal
         }
     }
@@ -62,14 +68,25 @@ extension SessionEngine {
     func received(_ frame: Lifeline_Session_V1_Frame, byteCount: Int, on id: UInt64) -> Bool {
         let now = clock.now
         return state.withLockedValue { state in
-            do throws(SessionViolation) {
-                let frame = try SessionFrame(frame, byteCount: byteCount, now: now)
-                allow(frame, in: &state)
-                run(state.machine.received(frame, over: id, now: now), in: &state)
-            } catch {
-                run(state.machine.receivedViolation(error, over: id, now: now), in: &state)
-            }
+            receive(frame, byteCount: byteCount, on: id, in: &state, now: now)
             return state.machine.hears(id)
+        }
+    }
+
+    @inline(__always)  // Two callers, one of which is called for each frame.
+    private func receive(
+        _ frame: Lifeline_Session_V1_Frame,
+        byteCount: Int,
+        on id: UInt64,
+        in state: inout State,
+        now: MonotonicTime
+    ) {
+        do throws(SessionViolation) {
+            let frame = try SessionFrame(frame, byteCount: byteCount, now: now)
+            allow(frame, in: &state)
+            run(state.machine.received(frame, over: id, now: now), in: &state)
+        } catch {
+            run(state.machine.receivedViolation(error, over: id, now: now), in: &state)
         }
     }
 

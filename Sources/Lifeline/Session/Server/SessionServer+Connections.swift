@@ -169,7 +169,6 @@ extension SessionServer {
         _ claim: UInt64
     ) -> (SessionServerEnd, claim: UInt64)? {
         // Before the welcome, which the client may answer at once.
-        guard intake.attach(to: session.engine, as: claim) else { return (session, claim) }
         connection.admitPeer()
         let refusal = session.engine.opened(
             by: hello.hello,
@@ -177,7 +176,9 @@ extension SessionServer {
             isResumed: isResumed,
             connection,
             as: claim
-        )
+        ) {
+            intake.attach(to: session.engine, as: claim)
+        }
         if let refusal {
             SessionEngine.say(refusal, on: connection)
             connection.close()

@@ -19,8 +19,9 @@ final class SessionServerIntake: Sendable {
     private enum State {
         /// Can go to: deciding, over.
         case waiting
-        /// The server decides whether to let the client in, which has nothing to say meanwhile. Can go to: attached, over.
-        case deciding
+        /// The server decides whether to let the client in, which has nothing to say meanwhile but goodbye. Can go to:
+        /// attached, over.
+        indirect case deciding(goodbye: (Frame, byteCount: Int)?)
         /// Frames are the session's. Can go to: over.
         case attached(SessionEngine, id: UInt64)
         case over
@@ -35,12 +36,13 @@ final class SessionServerIntake: Sendable {
     let inputOver = Latch<Void>()
     private let state = NIOLockedValueBox(State.waiting)
 
-    /// Frames are a session's from now on; false when the connection is over.
-    func attach(to engine: SessionEngine, as id: UInt64) -> Bool {
+    /// Frames are a session's from now on. Returns those that came before, as far as they count; nil when the connection is
+    /// over.
+    func attach(to engine: SessionEngine, as id: UInt64) -> [(Frame, byteCount: Int)]? {
         state.withLockedValue { state in
-            guard case .deciding = state else { return false }
+            guard case .deciding(let goodbye) = state else { return nil }
             state = .attached(engine, id: id)
-            return true
+            return goodbye.map { [$0] } ?? []
         }
     }
 
@@ -63,7 +65,7 @@ final class SessionServerIntake: Sendable {
                     "The name and the metadata of a hello take \(SessionLimits.maximumHelloLength) bytes at most."
                 )
             }
-            state.withLockedValue { $0 = .deciding }
+            state.withLockedValue { $0 = .deciding(goodbye: nil) }
             let metadata = message.metadata.asMetadata
             hello.open(with: .success(Hello(hello: decoded, name: message.name, metadata: metadata)))
         } catch {
@@ -91,7 +93,12 @@ extension SessionServerIntake: MessageIntake {
     var seesHeartbeats: Bool { true }
 
     func consume(_ frame: Frame, byteCount: Int) -> Bool {
-        switch state.withLockedValue({ $0 }) {
+        let state = state.withLockedValue { state in
+            // A session that is attached next hears of it.
+            if case .deciding = state, case .goodbye? = frame.kind { state = .deciding(goodbye: (frame, byteCount)) }
+            return state
+        }
+        switch state {
         case .waiting:
             if frame.isHeartbeat { return false }
             begin(frame)

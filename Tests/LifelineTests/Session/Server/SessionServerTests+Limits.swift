@@ -205,6 +205,25 @@ extension SessionServerTests {
             await down.value
         }
     }
+
+    @Test func aGoodbyeThatComesBeforeTheSessionIsOpenedEndsIt() async throws {
+        let (opened, client) = try await connect()
+        try client.send(hello(), .with { $0.goodbye.code = .closed })
+        let intake = opened.inbox
+        let hello = try await intake.hello.wait().get()
+        let engine = SessionEngine(
+            role: .server,
+            options: SessionOptions(),
+            details: SessionOpeningDetails(),
+            clock: ManualClock()
+        )
+        let refusal = engine.opened(by: hello.hello, .test(1), isResumed: false, opened.connection, as: 1) {
+            intake.attach(to: engine, as: 1)
+        }
+        guard case .saidByPeer(let goodbye)? = engine.endReason else { return #expect(Bool(false)) }
+        #expect(refusal == nil && goodbye.code == .closed)
+        client.peer.close(nil)
+    }
 }
 
 // What all sessions of a server share, and what no message may have.
