@@ -25,9 +25,14 @@ package final class SimulatedSessionServer {
         }
 
         let link: Link
+        /// When it is to have a session.
+        let deadline: MonotonicTime
         var state = State.waiting
 
-        init(_ link: Link) { self.link = link }
+        init(_ link: Link, deadline: MonotonicTime) {
+            self.link = link
+            self.deadline = deadline
+        }
     }
 
     package let configuration: Configuration
@@ -58,10 +63,11 @@ package final class SimulatedSessionServer {
         var deadline = registry.nextDeadline
         for connection in connections {
             switch connection.state {
-            case .deciding(_, let until): deadline = .earliest(deadline, until)
+            case .waiting: deadline = .earliest(deadline, connection.deadline)
+            case .deciding(_, let until): deadline = .earliest(deadline, min(until, connection.deadline))
             // That of a session which is over, too.
             case .attached(let end, _): deadline = .earliest(deadline, end.machine.nextDeadline)
-            case .waiting, .over: break
+            case .over: break
             }
         }
         return deadline
@@ -70,8 +76,8 @@ package final class SimulatedSessionServer {
     package func knows(_ link: Link) -> Bool { connections.contains { $0.link === link } }
 
     /// A client has connected.
-    package func accept(_ link: Link) {
-        connections.append(Connection(link))
+    package func accept(_ link: Link, now: MonotonicTime) {
+        connections.append(Connection(link, deadline: registry.helloDeadline(now: now)))
     }
 
     /// Takes bytes from a connection, at most so many.
@@ -102,10 +108,15 @@ package final class SimulatedSessionServer {
         for connection in connections {
             switch connection.state {
             case .deciding(let hello, let until):
-                if until <= now { attach(connection, hello, now: now) }
+                if until <= min(now, connection.deadline) {
+                    attach(connection, hello, now: now)
+                } else if connection.deadline <= now {
+                    disconnected(connection.link, now: now)
+                }
             case .attached(let end, _):
                 if let deadline = end.machine.nextDeadline, deadline <= now { end.timerFired(now: now) }
-            case .waiting, .over: break
+            case .waiting: if connection.deadline <= now { disconnected(connection.link, now: now) }
+            case .over: break
             }
         }
         for (_, box) in registry.timerFired(now: now) {
@@ -114,9 +125,9 @@ package final class SimulatedSessionServer {
         }
     }
 
-    /// Goes away: every client is to come back later, and is told by the deadline.
-    package func drain(spread: Duration, by deadline: MonotonicTime, now: MonotonicTime) {
-        for (_, box, pause) in registry.drain(spread: spread) {
+    /// Goes away, and ends at a time: every client is to come back later.
+    package func drain(until end: MonotonicTime, now: MonotonicTime) {
+        for (box, pause, deadline) in registry.drain(until: end, now: now) {
             box.end.drain(pause: pause, by: deadline, now: now)
         }
     }
@@ -130,7 +141,10 @@ package final class SimulatedSessionServer {
 
     private func begin(_ connection: Connection, _ frame: Result<Link.Frame, SessionViolation>, now: MonotonicTime) {
         guard case .success(.hello(let hello)) = frame else {
-            return say(SessionGoodbye(.violation, "It is no hello."), over: connection, now: now)
+            if let goodbye = registry.goodbye(for: .violation("It is no hello.")) {
+                say(goodbye, over: connection, now: now)
+            }
+            return
         }
         connection.state = .deciding(hello, until: now + decisionTime())
         // At once, where it takes no time.

@@ -131,7 +131,7 @@ package final class SessionCutRun {
     private func connect() -> Link {
         linkCount += 1
         let link = Link(id: linkCount, capacity: 1 << 16, frameLimits: (4 << 20, 4 << 20))
-        server.accept(link)
+        server.accept(link, now: now)
         client.connected(over: link, now: now)
         return link
     }

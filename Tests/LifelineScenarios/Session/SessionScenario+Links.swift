@@ -88,7 +88,7 @@ extension SessionScenario {
         note("link \(link.id) is opened")
         result.totals.connections += 1
         links.append(link)
-        server.accept(link)
+        server.accept(link, now: now)
         client.connected(over: link, now: now)
     }
 
@@ -147,7 +147,7 @@ extension SessionScenario {
         if below(3) == 0 {
             note("the server goes away")
             isDraining = true
-            server.drain(spread: .milliseconds(300), by: now + .milliseconds(below(400)), now: now)
+            server.drain(until: now + .milliseconds(below(400)), now: now)
         } else {
             restart()
         }

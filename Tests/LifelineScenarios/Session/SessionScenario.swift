@@ -73,6 +73,7 @@ package final class SessionScenario {
         configuration.registry.keptDuration = .milliseconds(Int64.random(in: 300...15_000, using: &random))
         configuration.registry.maximumSessionCount = Int.random(in: 2...8, using: &random)
         configuration.registry.fullSpread = .milliseconds(500)
+        configuration.registry.drainSpread = .milliseconds(300)
         capacity = [60, 200, 1_000, 5_000].randomElement(using: &random) ?? 200
         // The largest are too long for some peers' frames.
         largestFiller = [10, 60, 210].randomElement(using: &random) ?? 60

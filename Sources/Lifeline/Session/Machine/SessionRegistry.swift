@@ -55,8 +55,8 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     private var countByIdentity: [String: Int] = [:]
     private var countByNetwork: [String: Int] = [:]
     private var forgotten: [(id: SessionID, session: Session)] = []
-    /// How long the pauses of those may be that are sent away; nil while nobody is.
-    private var drainSpread: Duration?
+    /// Whether the server goes away.
+    package private(set) var isDraining = false
 
     /// Makes an empty registry.
     ///
@@ -69,7 +69,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     /// How many sessions there are.
     package var count: Int { entries.count }
     /// When `timerFired` is to be called; nil: not until there was another event.
-    package var nextDeadline: MonotonicTime? { drainSpread == nil ? deadlines.next : nil }
+    package var nextDeadline: MonotonicTime? { isDraining ? nil : deadlines.next }
 
     /// The session of an id.
     package subscript(id: SessionID) -> Session? { entries[id]?.session }
@@ -77,10 +77,27 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     package subscript(name name: String) -> (id: SessionID, session: Session)? {
         idsByName[name].flatMap { id in entries[id].map { (id, $0.session) } }
     }
-    /// Whether the server goes away.
-    package var isDraining: Bool { drainSpread != nil }
     /// Which sessions there are, in no order.
     package var ids: some Collection<SessionID> { entries.keys }
+
+    /// Until when a client that connects now is to be let in: else cut its connection.
+    package func helloDeadline(now: MonotonicTime) -> MonotonicTime { now + configuration.helloTimeout }
+
+    /// What to say to a client that is not let in before the connection is closed; nil: nothing.
+    package mutating func goodbye(for failure: SessionHelloFailure) -> SessionGoodbye? {
+        switch failure {
+        case .ended: nil
+        case .violation(let message): SessionGoodbye(.violation, message)
+        case .refused(let message): SessionGoodbye(.refused, message)
+        // Of the server's own errors it learns nothing.
+        case .undecided:
+            SessionGoodbye(
+                .draining,
+                "The server cannot let clients in.",
+                pause: pause(upTo: configuration.drainSpread)
+            )
+        }
+    }
 
     /// What to do with a connection that was opened.
     package enum HelloAction {
@@ -96,7 +113,8 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - name: what the session is to be found by; empty: nothing. A session that goes on takes it, too.
-    ///   - origin: who and where from the client is. A session that goes on counts for the origin that it began with.
+    ///   - origin: who and where from the client is. A session goes on only for who began it, as stolen credentials alone give
+    ///     no access to its messages; and it counts for the network that it began with.
     ///   - lingering: sessions that have ended and of which something is left; they count against the maximum, too.
     ///   - fresh: credentials that nobody can guess, for a session that begins.
     ///   - makeSession: makes what the driver needs of a session that begins.
@@ -113,7 +131,9 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
             let message = "This server speaks versions \(SessionVersion.lowest) to \(SessionVersion.highest)."
             return .refuse(SessionGoodbye(.version, message))
         }
-        if let known = hello.session, let entry = entries[known.id], entry.token == known.token {
+        if let known = hello.session, let entry = entries[known.id], entry.token == known.token,
+            entry.origin.subject == origin.subject
+        {
             guard hello.attempt > entry.attempt else {
                 return .refuse(SessionGoodbye(.replaced, "A newer connection has the session."))
             }
@@ -123,8 +143,9 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
             rename(known.id, to: name)
             return .resume(known, entry.session)
         }
-        if let drainSpread {
-            return .refuse(SessionGoodbye(.draining, "The server goes away.", pause: pause(upTo: drainSpread)))
+        if isDraining {
+            let pause = pause(upTo: configuration.drainSpread)
+            return .refuse(SessionGoodbye(.draining, "The server goes away.", pause: pause))
         }
         if let refusal = makeWay(for: origin, besides: lingering) {
             return .refuse(SessionGoodbye(.full, refusal, pause: pause(upTo: configuration.fullSpread)))
@@ -198,7 +219,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     package mutating func timerFired(now: MonotonicTime) -> [(id: SessionID, session: Session)] {
         var expired: [(id: SessionID, session: Session)] = []
         // Those of a server that goes away end with it.
-        guard drainSpread == nil else { return [] }
+        guard !isDraining else { return [] }
         while let deadline = deadlines.takeDue(now: now) {
             if let id = idsByDeadline[deadline], let session = ended(id) { expired.append((id, session)) }
         }
@@ -209,13 +230,17 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     /// the client of each is to come back: drain them. One that has no connection tells its client when that comes for what
     /// was begun.
     ///
-    /// - Parameter spread: over how long clients come back, so that they do not all come at once.
-    package mutating func drain(spread: Duration) -> [(id: SessionID, session: Session, pause: Duration)] {
-        let spread = spread.clamped(atLeast: .zero)
-        drainSpread = spread
+    /// - Parameter end: when the server ends. Clients are told when three quarters of the time until then are over, at the
+    ///   latest: the rest is theirs, to have what was begun answered.
+    package mutating func drain(
+        until end: MonotonicTime,
+        now: MonotonicTime
+    ) -> [(session: Session, pause: Duration, deadline: MonotonicTime)] {
+        isDraining = true
+        let deadline = now + max(end - now, .zero) * 3 / 4
         // In one order, so that the pauses follow from the seed: those that have connections, then those that were cut.
         return entries.sorted { $0.value.order < $1.value.order }
-            .map { ($0.key, $0.value.session, pause(upTo: spread)) }
+            .map { ($0.value.session, pause(upTo: configuration.drainSpread), deadline) }
     }
 
     /// Makes way for a session. Returns why it cannot begin; nil when it can.
@@ -287,6 +312,11 @@ package struct SessionRegistryConfiguration: Sendable {
     package var maximumCountPerIdentity = 100
     /// How many one network may have: any number, as many clients may have one address.
     package var maximumCountPerAddress = Int.max
+    /// How long a client may take to say hello and the server to let it in, together: 10 s, as long as connecting may take.
+    package var helloTimeout = Duration.seconds(10)
+    /// Over how long clients come back that are sent away by a server that goes away, or cannot let them in: 5 s, so that they
+    /// do not all come at once.
+    package var drainSpread = Duration.seconds(5)
     /// Over how long clients come back that a full server has sent away: a quarter of the time that sessions are kept.
     package var fullSpread = Duration.seconds(30)
 

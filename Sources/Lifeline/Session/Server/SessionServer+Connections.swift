@@ -48,7 +48,7 @@ extension SessionServer {
         _ connection: any TransportConnection,
         _ id: UInt64
     ) async -> (SessionServerEnd, claim: UInt64)? {
-        let deadline = clock.now + configuration.helloTimeout.clamped(atLeast: .zero)
+        let deadline = state.withLockedValue { $0.registry.helloDeadline(now: clock.now) }
         let timeout = Task {
             try await clock.sleep(until: deadline)
             connection.abort(ConnectionError(code: .idleTimeout, message: "The client did not say hello in time."))
@@ -78,36 +78,26 @@ extension SessionServer {
             group.addTask { try await self.configuration.authenticate(candidate) }
             group.addTask {
                 try await intake.inputOver.wait()
-                throw SessionHelloError.ended
+                throw SessionHelloFailure.ended
             }
             defer { group.cancelAll() }
             let identity = try await group.next() ?? nil
             // Both may have come to an end.
-            if intake.inputOver.value != nil { throw SessionHelloError.ended }
+            if intake.inputOver.value != nil { throw SessionHelloFailure.ended }
             return identity
         }
     }
 
     private func goodbye(for error: any Error, _ connection: any TransportConnection) -> SessionGoodbye? {
+        let failure = SessionHelloFailure(error, isCancelled: Task.isCancelled)
         let remote: Logger.Metadata = ["remote": "\(connection.remoteEndpoint)", "error": "\("\(error)".escaped())"]
-        switch error {
-        case SessionHelloError.ended:
-            return nil
-        case SessionHelloError.violation(let message):
-            logger.info("A client opened no session", metadata: remote)
-            return SessionGoodbye(.violation, message)
-        case let status as SessionStatus where status.code == .unauthenticated || status.code == .permissionDenied:
-            logger.info("A client was refused", metadata: remote)
-            return SessionGoodbye(.refused, status.message)
-        case is CancellationError where Task.isCancelled:
-            // The server ends.
-            return nil
-        default:
-            logger.warning("A client could not be let in", metadata: remote)
-            let spread = max(configuration.drainSpread.clamped(atLeast: .zero).saturatedNanoseconds, 0)
-            let pause = state.withLockedValue { Int64.random(in: 0...spread, using: &$0.random) }
-            return SessionGoodbye(.draining, "The server cannot let clients in.", pause: .nanoseconds(pause))
+        switch failure {
+        case .ended: break
+        case .violation: logger.info("A client opened no session", metadata: remote)
+        case .refused: logger.info("A client was refused", metadata: remote)
+        case .undecided: logger.warning("A client could not be let in", metadata: remote)
         }
+        return state.withLockedValue { $0.registry.goodbye(for: failure) }
     }
 
     private func attach(
@@ -117,15 +107,8 @@ extension SessionServer {
         _ connection: any TransportConnection,
         _ id: UInt64
     ) -> (SessionServerEnd, claim: UInt64)? {
-        var hello = hello
         let (action, claim, forgotten) = state.withLockedValue { state in
             state.lastClaim += 1
-            if let known = hello.hello.session, let session = state.registry[known.id],
-                session.identity?.subject != description.identity?.subject
-            {
-                // Stolen credentials alone give no access to a session's messages.
-                hello.hello.session = nil
-            }
             let fresh = SessionCredentials.random(using: &state.random)
             let action = state.registry.receivedHello(
                 hello.hello,

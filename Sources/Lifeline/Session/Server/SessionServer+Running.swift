@@ -80,15 +80,13 @@ extension SessionServer {
     /// Sends the clients away, within the grace period; at once when the task is cancelled.
     private func drain() async {
         let now = clock.now
-        let rest = max((lifecycle.shutdownDeadline ?? now) - now, .zero)
-        let deadline = now + rest * 3 / 4
+        let end = lifecycle.shutdownDeadline ?? now
         let idle = Latch<Void>()
         let (drained, isIdle) = state.withLockedValue { state in
             state.idle = idle
-            let drained = state.registry.drain(spread: configuration.drainSpread).map { ($0.session, $0.pause) }
-            return (drained, state.connections.isEmpty)
+            return (state.registry.drain(until: end, now: now), state.connections.isEmpty)
         }
-        for (session, pause) in drained { session.engine.drain(pause: pause, by: deadline) }
+        for (session, pause, deadline) in drained { session.engine.drain(pause: pause, by: deadline) }
         if !isIdle { await lifecycle.waitForGracePeriod(unless: idle) }
     }
 

@@ -119,6 +119,8 @@ public final class SessionServer: Sendable {
             pauseLimit: configuration.drainSpread
         )
         var registry = SessionRegistryConfiguration()
+        registry.helloTimeout = configuration.helloTimeout.clamped(atLeast: .zero)
+        registry.drainSpread = configuration.drainSpread.clamped(atLeast: .zero)
         registry.keptDuration = configuration.keptDuration.clamped(atLeast: .zero)
         registry.maximumSessionCount = max(configuration.maximumSessionCount, 1)
         registry.maximumCountPerIdentity = max(configuration.maximumSessionCountPerIdentity, 1)

@@ -11,7 +11,7 @@ final class SessionServerIntake: Sendable {
 
     /// What a client says first.
     struct Hello: Sendable {
-        var hello: SessionHello
+        let hello: SessionHello
         let name: String
         let metadata: SessionMetadata
     }
@@ -31,7 +31,7 @@ final class SessionServerIntake: Sendable {
     static let openingFrameLimit = 64 << 10
 
     /// Opens with the hello, or with what came instead.
-    let hello = Latch<Result<Hello, SessionHelloError>>()
+    let hello = Latch<Result<Hello, SessionHelloFailure>>()
     /// Opens when the client has ended its side, or the connection has failed.
     let inputOver = Latch<Void>()
     private let state = NIOLockedValueBox(State.waiting)
@@ -77,14 +77,6 @@ final class SessionServerIntake: Sendable {
         state.withLockedValue { $0 = .over }
         hello.open(with: .failure(.violation(message)))
     }
-}
-
-/// Why a connection led to no session.
-enum SessionHelloError: Error {
-    /// The client left.
-    case ended
-    /// It said something else than hello.
-    case violation(String)
 }
 
 // On the connection's loop.

@@ -10,12 +10,14 @@ import Testing
         limit: Int = 100,
         perIdentity: Int = 100,
         perAddress: Int = .max,
+        drainSpread: Duration = .seconds(5),
         seed: UInt64 = 1
     ) -> Registry {
         var configuration = SessionRegistryConfiguration()
         configuration.maximumSessionCount = limit
         configuration.maximumCountPerIdentity = perIdentity
         configuration.maximumCountPerAddress = perAddress
+        configuration.drainSpread = drainSpread
         return Registry(configuration, seed: seed)
     }
 
@@ -310,15 +312,14 @@ import Testing
     }
 
     @Test func drainingSendsAwayAndLetsFinish() {
-        var registry = registry(seed: 5)
+        var registry = registry(drainSpread: .seconds(10), seed: 5)
         for connection in UInt64(1)...100 { hello(&registry, over: connection) }
         registry.disconnected(7, of: id(7), now: .ms(0))
-        let drained = registry.drain(spread: .seconds(10))
+        let drained = registry.drain(until: .ms(5_000), now: .ms(1_000))
         // One that has no connection tells its client when that comes back.
         #expect(drained.map(\.session) == (1...100).filter { $0 != 7 } + [7] && registry.isDraining)
-        #expect(
-            drained.allSatisfy { $0.id == id(UInt64($0.session)) && $0.pause >= .zero && $0.pause <= .seconds(10) }
-        )
+        #expect(drained.allSatisfy { $0.pause >= .zero && $0.pause <= .seconds(10) })
+        #expect(drained.allSatisfy { $0.deadline == .ms(4_000) }, "after three quarters of the time")
         #expect(
             drained.filter { $0.pause < .seconds(5) }.count > 30 && drained.filter { $0.pause > .seconds(5) }.count > 30
         )
@@ -328,7 +329,47 @@ import Testing
         registry.disconnected(8, of: id(8), now: .ms(0))
         #expect(registry.nextDeadline == nil)
         #expect(registry.timerFired(now: .ms(1_000_000)).isEmpty && registry.ids.count == 100)
-        #expect(registry.drain(spread: .seconds(-1)).allSatisfy { $0.pause == .zero })
+        // Too late for anything else than to tell them at once.
+        #expect(registry.drain(until: .ms(0), now: .ms(9)).allSatisfy { $0.deadline == .ms(9) })
+    }
+
+    // MARK: Who is let in
+
+    @Test func aSessionGoesOnForWhoBeganItOnly() {
+        var registry = registry()
+        let (anna, berta) = (SessionOrigin(subject: "anna"), SessionOrigin(subject: "berta"))
+        hello(&registry, of: anna, over: 1)
+        hello(&registry, over: 2)
+        #expect(hello(&registry, .test(1), of: berta, over: 3) == "create 3", "as if it were unknown")
+        #expect(
+            hello(&registry, .test(1), over: 4) == "create 4"
+                && hello(&registry, .test(2), of: anna, over: 5) == "create 5"
+        )
+        #expect(registry.disconnected(1, of: id(1), now: .ms(0)) == 1, "it has its connection yet")
+        #expect(hello(&registry, .test(1), of: anna, over: 6) == "resume 1")
+    }
+
+    @Test func whatAClientHearsThatIsNotLetIn() throws {
+        struct Down: Error {}
+        var registry = registry(drainSpread: .milliseconds(300))
+        #expect(registry.helloDeadline(now: .ms(5)) == .ms(10_005))
+        func goodbye(_ error: any Error, isCancelled: Bool = false) -> SessionGoodbye? {
+            registry.goodbye(for: SessionHelloFailure(error, isCancelled: isCancelled))
+        }
+        #expect(goodbye(SessionHelloFailure.ended) == nil)
+        #expect(goodbye(SessionHelloFailure.violation("why")) == SessionGoodbye(.violation, "why"))
+        for code in [SessionStatus.Code.unauthenticated, .permissionDenied] {
+            #expect(goodbye(SessionStatus(code, "why")) == SessionGoodbye(.refused, "why"))
+        }
+        // The server ends.
+        #expect(goodbye(CancellationError(), isCancelled: true) == nil)
+        // Its own errors are nobody else's business.
+        for error in [Down(), CancellationError(), SessionStatus(.unavailable, "why")] as [any Error] {
+            let goodbye = try #require(goodbye(error))
+            #expect(goodbye.code == .draining && !goodbye.message.contains("why"))
+            #expect(goodbye.pause > .zero && goodbye.pause <= .milliseconds(300))
+        }
+        #expect(goodbye(Down(), isCancelled: true)?.code == .draining)
     }
 
     /// Any order of events agrees with a registry that looks through all sessions.
