@@ -132,15 +132,11 @@ package final class SimulatedSessionEnd {
     }
 
     package func respond(to request: IncomingRequest, _ payload: OutgoingPayload, now: MonotonicTime) {
-        let (offer, actions) = machine.respond(to: request, .outgoing(payload), now: now)
-        perform(actions, now: now)
-        if case .refused(let refusal) = offer { refuse(request, refusal, now: now) }
+        perform(machine.respond(to: request, .outgoing(payload), now: now).1, now: now)
     }
 
     package func refuse(_ request: IncomingRequest, _ refusal: RequestRefusal, now: MonotonicTime) {
-        let status = OutgoingPayload.response(SessionStatus(refusal), metadata: [:], payload: [])
-        let (_, actions) = machine.respond(to: request, .outgoing(status), isForced: true, now: now)
-        perform(actions, now: now)
+        perform(machine.refuse(request, refusal, now: now), now: now)
     }
 
     /// - Parameter withdrawn: is told whether it was, before what follows from it.

@@ -50,6 +50,13 @@ extension SessionEngine {
         if budget != nil { allow(SessionPayload.messageOverhead + payload.byteCount, in: &state) }
     }
 
+    /// A request is about to be refused.
+    func allow(_ refusal: RequestRefusal, in state: inout State) {
+        if budget != nil {
+            allow(SessionPayload.messageOverhead + SessionPayload.refusal(refusal).byteCount, in: &state)
+        }
+    }
+
     /// Sees that the machine may keep so many bytes more, and process so many requests more, if the server has them
     /// left.
     private func allow(_ byteCount: Int, handlerCount: Int = 0, in state: inout State) {

@@ -169,12 +169,15 @@ extension SessionEngine {
     func respond(to request: IncomingRequest, _ response: OutgoingPayload) {
         change(isOneOfMany: true) { state, now in
             allow(response, in: &state)
-            let (offer, actions) = state.machine.respond(to: request, .outgoing(response), now: now)
-            run(actions, in: &state)
-            guard case .refused(let refusal) = offer else { return }
-            let status = OutgoingPayload.response(SessionStatus(refusal), metadata: [:], payload: [])
-            let (_, others) = state.machine.respond(to: request, .outgoing(status), isForced: true, now: now)
-            run(others, in: &state)
+            run(state.machine.respond(to: request, .outgoing(response), now: now).1, in: &state)
+        }
+    }
+
+    /// Ends a request of the peer's that is not handled.
+    func refuse(_ request: IncomingRequest, _ refusal: RequestRefusal) {
+        change(isOneOfMany: true) { state, now in
+            allow(refusal, in: &state)
+            run(state.machine.refuse(request, refusal, now: now), in: &state)
         }
     }
 

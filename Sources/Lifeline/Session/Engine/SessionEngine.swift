@@ -113,6 +113,9 @@ final class SessionEngine: Sendable {
         }
     }
 
+    /// Whether the session was ever opened.
+    var wasOpened: Bool { state.withLockedValue { $0.machine.wasOpened } }
+
     /// Whether the peer has made use of the session.
     var isUsed: Bool { state.withLockedValue { $0.machine.isUsed } }
 
@@ -181,7 +184,7 @@ final class SessionEngine: Sendable {
             let inbox = push.serial == 0 ? owner?.inbox(for: push) : call?.inbox
             if inbox?.append(item) != true { finish(receipt) }
         case .begin(let request, let deadline, let content): owner?.begin(request, deadline: deadline, content)
-        case .refuse(let request, let refusal): respond(to: request, SessionStatus(refusal))
+        case .refuse(let request, let refusal): refuse(request, refusal)
         case .cancel(let request): owner?.cancel(request)
         case .tell(let event):
             owner?.received(event)

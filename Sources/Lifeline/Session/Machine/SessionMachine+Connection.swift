@@ -64,6 +64,7 @@ extension SessionMachine {
             return (nil, actions + violated(error, now: now))
         }
         self.credentials = credentials
+        wasOpened = true
         peerRequestLimit = max(hello.maximumRequestCount, 1)
         peerFrameLimit = hello.maximumFrameLength
         peerByteLimit = hello.window.byteCount
@@ -256,6 +257,7 @@ extension SessionMachine {
             return actions + violated(error, now: now)
         }
         credentials = welcome.session
+        wasOpened = true
         peerRequestLimit = max(welcome.maximumRequestCount, 1)
         peerFrameLimit = welcome.maximumFrameLength
         peerByteLimit = welcome.window.byteCount

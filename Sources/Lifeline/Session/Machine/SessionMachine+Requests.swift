@@ -98,21 +98,33 @@ extension SessionMachine {
         case accepted
         /// The peer does not wait for it any more.
         case notWaitedFor
-        /// It cannot be sent, and the request is still to be responded to: with a status in its place.
+        /// It cannot be sent. A status has taken its place, so that every request ends.
         case refused(RequestRefusal)
     }
 
     /// Responds to a request of the peer's.
-    ///
-    /// - Parameter isForced: whether it is sent even if the peer takes no frame that long: a status in place of a response that
-    ///   was refused, so that every request ends.
     package mutating func respond(
         to request: IncomingRequest,
         _ content: Content,
-        isForced: Bool = false,
         now: MonotonicTime
     ) -> (ResponseOffer, [Action]) {
-        if !isForced, !life.isOver, let refusal = refusal(ofResponse: content) { return (.refused(refusal), []) }
+        if !life.isOver, let refusal = refusal(ofResponse: content) {
+            return (.refused(refusal), refuse(request, refusal, now: now))
+        }
+        return end(request, with: content, now: now)
+    }
+
+    /// Responds to a request of the peer's that is not processed, even if the peer takes no frame that long.
+    package mutating func refuse(_ request: IncomingRequest, _ refusal: RequestRefusal, now: MonotonicTime) -> [Action]
+    {
+        end(request, with: .refusal(refusal), now: now).1
+    }
+
+    private mutating func end(
+        _ request: IncomingRequest,
+        with content: Content,
+        now: MonotonicTime
+    ) -> (ResponseOffer, [Action]) {
         // A handler may outlive its session, and counts until it is done.
         guard let entry = running.end(request), !life.isOver else { return (.notWaitedFor, []) }
         if !entry.isCancelled {

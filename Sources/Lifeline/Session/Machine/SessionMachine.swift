@@ -56,6 +56,8 @@ package struct SessionMachine<Content: SessionContent, Waiter: Sendable>: Sendab
     package internal(set) var peerFrameLimit = Int.max
     /// The largest message that the peer's window takes; `Int.max` before the first session is open.
     var peerByteLimit = Int.max
+    /// Whether it was ever opened: else users heard nothing of it, and are not told that it is over.
+    package internal(set) var wasOpened = false
     /// Responses and pushes that came too late for their requests.
     package internal(set) var lateMessageCount = 0
     /// Pushes that were to be sent at most once and came when there was no room for them.
@@ -105,7 +107,7 @@ package struct SessionMachine<Content: SessionContent, Waiter: Sendable>: Sendab
         case deliverPush(serial: UInt32, Content, Receipt)
         /// Begin to process this request, and `respond` in any case.
         case beginRequest(IncomingRequest, deadline: MonotonicTime?, Content)
-        /// This side does not begin to process the request: `respond` with a refusal.
+        /// This side does not begin to process the request: `refuse` it.
         case refuseRequest(IncomingRequest, Content, RequestRefusal)
         /// The peer does not wait for this response any more: cancel what makes it, and `respond` nevertheless.
         case cancelRequest(IncomingRequest)

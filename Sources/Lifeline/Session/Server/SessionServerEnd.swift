@@ -252,7 +252,7 @@ extension SessionServerEnd: SessionOwner {
             // First, so that nobody finds it any more.
             whenEnded(sessionID)
             if !inDoubt.isEmpty { server.configuration.whenInDoubt(self, inDoubt) }
-            if engine.statistics.openingCount > 0 { server.configuration.whenEnded(self) }
+            if engine.wasOpened { server.configuration.whenEnded(self) }
             taskReturned()
         case .refused(let messages):
             server.configuration.whenInDoubt(self, messages)

@@ -24,6 +24,10 @@ package enum SessionPayload: SessionContent {
     /// What all metadata of a message may count for: 64 KiB, four times what HTTP servers take in fields.
     static var maximumMetadataByteCount: Int { 64 << 10 }
 
+    package static func refusal(_ refusal: RequestRefusal) -> SessionPayload {
+        .outgoing(.response(SessionStatus(refusal), metadata: [:], payload: []))
+    }
+
     package var method: String {
         switch self {
         case .outgoing(let payload): payload.method

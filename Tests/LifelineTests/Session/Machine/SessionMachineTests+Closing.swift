@@ -206,6 +206,23 @@ extension SessionMachineTests {
         #expect(line(client.withdraw(1, now: .ms(0)).1) == "ended closed")
     }
 
+    @Test func aSessionThatWasNeverOpenedEndsUnheard() {
+        var server = TestMachine(role: .server, options: SessionOptions())
+        _ = server.end(.expired, now: .ms(0))
+        #expect(!server.wasOpened)
+        server = TestMachine(role: .server, options: SessionOptions())
+        var hello = SessionHello.test()
+        hello.minimumVersion = 2
+        #expect(line(server.opened(by: hello, .test(1), isResumed: false, now: .ms(0))).hasPrefix("violated"))
+        #expect(!server.wasOpened, "its client is not welcomed")
+        server = .openServer()
+        _ = server.end(.expired, now: .ms(0))
+        #expect(server.wasOpened)
+        var client = TestMachine(role: .client, options: SessionOptions())
+        _ = client.connected(now: .ms(0))
+        #expect(!client.wasOpened && TestMachine.openClient().wasOpened)
+    }
+
     @Test func aServerThatIsClosedSaysWelcomeFirst() {
         var server = TestMachine(role: .server, options: SessionOptions())
         _ = server.opened(by: .test(), .test(1), isResumed: false, now: .ms(0))

@@ -212,9 +212,8 @@ extension SessionMachineTests {
             let (offer, _) = server.respond(to: request, content(1, 2000), now: .ms(0))
             taken.append(offer == .accepted)
             if offer == .accepted { continue }
-            #expect(offer == .refused(.tooManyResponses))
-            let (refusal, _) = server.respond(to: request, content(1, 1000), now: .ms(0))
-            #expect(refusal == .accepted, "a refusal always has room")
+            #expect(offer == .refused(.tooManyResponses), "a status takes its place, and always has room")
+            #expect(server.respond(to: request, content(1), now: .ms(0)).0 == .notWaitedFor)
         }
         // One is admitted, and two wait.
         #expect(taken == [true, true, true] + [Bool](repeating: false, count: 8))
@@ -227,7 +226,18 @@ extension SessionMachineTests {
         // A response that the peer takes in no frame is refused, but for the status in its place.
         let last = incoming(actions)[0]
         #expect(server.respond(to: last, content(1, 10_001), now: .ms(20)).0 == .refused(.responseTooLarge))
-        #expect(server.respond(to: last, content(1, 10_001), isForced: true, now: .ms(20)).0 == .accepted)
+        #expect(server.outbound.unadmittedResponseSize.byteCount == 13_000 && server.runningCount == 0)
+    }
+
+    @Test func aRequestThatIsNotProcessedHasAStatusWhateverThePeerTakes() {
+        var server = TestMachine.openServer(hello: .test(frameLimit: 100))
+        let begun = incoming(server.received(.ordinary(1, .request(1, serial: 1)), now: .ms(0)))[0]
+        #expect(line(server.refuse(begun, .serverHandlers, now: .ms(0))) == "")
+        #expect(server.frames(now: .ms(0)) == "u1 response 1 -1 ack 1/0" && server.runningCount == 0)
+        // A handler may outlive its session.
+        let other = incoming(server.received(.ordinary(2, .request(1, serial: 2)), now: .ms(0)))[0]
+        _ = server.end(.abandoned, now: .ms(0))
+        #expect(line(server.refuse(other, .serverHandlers, now: .ms(0))) == "")
     }
 
     // MARK: Requests over cuts

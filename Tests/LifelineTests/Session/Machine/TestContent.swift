@@ -8,4 +8,7 @@ struct TestContent: SessionContent, Hashable {
     var method = ""
     var exceedsLimits = false
     var maximumFrameLength: Int { byteCount + 64 }
+
+    /// As long as one may be.
+    static func refusal(_ refusal: RequestRefusal) -> TestContent { TestContent(number: -1, byteCount: 1_000) }
 }
