@@ -12,8 +12,6 @@ final class SessionClientEnd: Sendable {
     private struct State {
         var inboxes: [String: SessionInbox] = [:]
         var unwantedPushCount = 0
-        /// The present connection, as far as is known.
-        var connection: UInt64?
     }
 
     let history = SessionHistory()
@@ -173,53 +171,53 @@ extension SessionClientEnd: ConnectionUser {
                 )
             }
         }
-        let sink = SessionClientSink(id: id, clientEnd: self)
+        let sink = SessionClientSink(id: id, engine: engine, keeper: keeper)
         return try await keeper.connect { [configuration] in
             MessageReceiver(configuration: configuration, heartbeat: .session, sink: sink)
         }
     }
 
     func use(_ connection: any TransportConnection, as id: ClientMachine.ConnectionID) async {
-        state.withLockedValue { $0.connection = id }
         engine.connected(connection, as: id)
     }
 
     func ended(_ id: ClientMachine.ConnectionID) {
-        state.withLockedValue { $0.connection = nil }
         engine.disconnected(id)
     }
 }
 
-extension SessionClientEnd: MessageIntake {
+/// Where the frames of one of a session's connections go.
+private final class SessionClientSink: MessageSink, MessageIntake {
+    typealias Frame = SessionClientEnd.Frame
+
+    private let id: ClientMachine.ConnectionID
+    private let engine: SessionEngine
+    private let keeper: ConnectionKeeper
+
+    init(id: ClientMachine.ConnectionID, engine: SessionEngine, keeper: ConnectionKeeper) {
+        self.id = id
+        self.engine = engine
+        self.keeper = keeper
+    }
+
+    var intake: (any MessageIntake<Frame>)? { self }
+
     /// Frames of heartbeats carry acknowledgements.
     var seesHeartbeats: Bool { true }
 
     func consume(_ frame: Frame, byteCount: Int) -> Bool {
-        // Before its connection was reported, nothing that comes has a meaning.
-        let goesOn =
-            state.withLockedValue { $0.connection }.map { engine.received(frame, byteCount: byteCount, on: $0) } ?? true
         // A goodbye is the last thing that is said.
-        return !frame.isHeartbeat || !goesOn
+        !engine.received(frame, byteCount: byteCount, on: id) || !frame.isHeartbeat
     }
 
     func batchEnded() { engine.batchEnded() }
 
-    fileprivate func inputEnded(_ error: ConnectionError?, on id: ClientMachine.ConnectionID) {
+    /// All frames were taken before.
+    func receive(_ frames: [Frame], cost: Int) -> ReadDemand { .more }
+
+    func finish(throwing error: ConnectionError?) {
         engine.inputEnded(error, on: id)
         // With an error, the end of the connection tells the keeper.
         if error == nil { _ = keeper.inputEnded(id) }
     }
-}
-
-/// Where the frames of one of a session's connections go.
-private struct SessionClientSink: MessageSink {
-    let id: ClientMachine.ConnectionID
-    let clientEnd: SessionClientEnd
-
-    var intake: (any MessageIntake<SessionClientEnd.Frame>)? { clientEnd }
-
-    /// All frames were taken before.
-    func receive(_ frames: [SessionClientEnd.Frame], cost: Int) -> ReadDemand { .more }
-
-    func finish(throwing error: ConnectionError?) { clientEnd.inputEnded(error, on: id) }
 }

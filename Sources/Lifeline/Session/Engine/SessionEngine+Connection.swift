@@ -15,8 +15,9 @@ extension SessionEngine {
     /// A client has a connection.
     func connected(_ connection: any TransportConnection, as id: UInt64) {
         change { state, now in
+            let older = state.machine.connectionID
             let actions = state.machine.connected(over: id, now: now)
-            state.replaceOutlet(id, connection)
+            state.add(connection, as: id, after: older)
             run(actions, in: &state)
         }
     }
@@ -38,6 +39,7 @@ extension SessionEngine {
     ) -> SessionGoodbye? {
         change { state, now in
             guard let frames = attach() else { return nil }
+            let older = state.machine.connectionID
             let (refusal, actions) = state.machine.opened(
                 by: hello,
                 credentials,
@@ -45,7 +47,7 @@ extension SessionEngine {
                 over: id,
                 now: now
             )
-            if refusal == nil { state.replaceOutlet(id, connection) }
+            if refusal == nil { state.add(connection, as: id, after: older) }
             run(actions, in: &state)
             for (frame, byteCount) in frames { receive(frame, byteCount: byteCount, on: id, in: &state, now: now) }
             return refusal
@@ -55,8 +57,8 @@ extension SessionEngine {
     /// A connection is gone.
     func disconnected(_ id: UInt64) {
         change { state, now in
-            state.olderConnections[id] = nil
-            if state.outlet?.id == id { state.outlet = nil }
+            state.otherConnections[id] = nil
+            if id == state.machine.connectionID { state.outlet = nil }
             run(state.machine.disconnected(id, now: now), in: &state)
         }
     }
@@ -69,7 +71,7 @@ extension SessionEngine {
         let now = clock.now
         return state.withLockedValue { state in
             receive(frame, byteCount: byteCount, on: id, in: &state, now: now)
-            return state.machine.hears(id)
+            return !state.machine.isDone(with: id)
         }
     }
 
@@ -108,7 +110,7 @@ extension SessionEngine {
     /// There may be room again.
     func madeRoom(on id: UInt64) {
         change { state, _ in
-            if state.outlet?.id == id { state.outlet?.isBlocked = false }
+            if id == state.machine.connectionID { state.outlet?.isBlocked = false }
         }
     }
 
@@ -128,7 +130,10 @@ extension SessionEngine {
             if state.buffer.isEmpty { break }
             do {
                 if let pending = try state.buffer.withUnsafeBytes({ try outlet.connection.offer($0) }) {
-                    if !outlet.isBlocked { state.effects.append(.waitForRoom(outlet, pending)) }
+                    if !outlet.isBlocked {
+                        let id = state.machine.connectionID
+                        state.effects.append(.waitForRoom(outlet.connection, id: id, pending))
+                    }
                     state.outlet?.isBlocked = true
                 }
             } catch {
@@ -154,15 +159,18 @@ extension SessionEngine {
 }
 
 extension SessionEngine.State {
-    /// Another connection is the present one.
-    fileprivate mutating func replaceOutlet(_ id: UInt64, _ connection: any TransportConnection) {
-        if let outlet { olderConnections[outlet.id] = outlet.connection }
-        outlet = SessionEngine.Outlet(id: id, connection: connection)
+    /// There is another connection, which is the present one unless the machine has no use for it.
+    ///
+    /// - Parameter older: the number of the one that was present before.
+    fileprivate mutating func add(_ connection: any TransportConnection, as id: UInt64, after older: UInt64) {
+        guard id == machine.connectionID else { return otherConnections[id] = connection }
+        if let outlet { otherConnections[older] = outlet.connection }
+        outlet = SessionEngine.Outlet(connection: connection)
     }
 
     /// A connection that is not closed yet.
     func connection(_ id: UInt64) -> (any TransportConnection)? {
-        outlet?.id == id ? outlet?.connection : olderConnections[id]
+        id == machine.connectionID ? outlet?.connection : otherConnections[id]
     }
 }
 

@@ -18,9 +18,8 @@ final class SessionEngine: Sendable {
     typealias Machine = SessionMachine<SessionPayload, PendingCall>
     typealias Receipt = Machine.Receipt
 
-    /// The present connection.
+    /// The present connection. The machine has its number.
     struct Outlet {
-        let id: UInt64
         let connection: any TransportConnection
         /// Whether what was offered last waits for room.
         var isBlocked = false
@@ -31,8 +30,8 @@ final class SessionEngine: Sendable {
     struct State {
         var machine: Machine
         var outlet: Outlet?
-        /// Older connections that are not closed yet.
-        var olderConnections: [UInt64: any TransportConnection] = [:]
+        /// Other connections that are not closed yet.
+        var otherConnections: [UInt64: any TransportConnection] = [:]
         /// Those of this side's that are told of at their end.
         var pushes: [Machine.Number: PendingPush] = [:]
         /// What goes with the next opening.
@@ -58,7 +57,7 @@ final class SessionEngine: Sendable {
         case refuse(IncomingRequest, RequestRefusal)
         case cancel(IncomingRequest)
         case tell(SessionEngineEvent)
-        case waitForRoom(Outlet, PendingSend)
+        case waitForRoom(any TransportConnection, id: UInt64, PendingSend)
         case close(any TransportConnection, SessionClosing)
         case setTimer(MonotonicTime)
     }
@@ -189,12 +188,12 @@ final class SessionEngine: Sendable {
         case .tell(let event):
             owner?.received(event)
             if case .ended = event { ended.open(with: ()) }
-        case .waitForRoom(let outlet, let pending):
+        case .waitForRoom(let connection, let id, let pending):
             // Detached, as the timer is: this may be anybody's task, whose values and priority are its own.
             Task.detached {
                 // Where it throws, the connection is gone, and its end is reported.
-                try? await outlet.connection.wait(for: pending)
-                self.madeRoom(on: outlet.id)
+                try? await connection.wait(for: pending)
+                self.madeRoom(on: id)
             }
         case .close(let connection, let closing): connection.perform(closing)
         case .setTimer(let deadline): setTimer(deadline)

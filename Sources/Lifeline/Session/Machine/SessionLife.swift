@@ -106,6 +106,10 @@ package struct SessionLife: Sendable {
         }
     }
 
+    /// Whether nothing counts any more that comes in over a connection. One with a higher number than the present one's is not
+    /// reported yet.
+    func isDone(with id: UInt64) -> Bool { id <= connectionID && !hears(id) }
+
     /// When `timerFired` is to be called.
     @inline(__always)
     package var nextDeadline: MonotonicTime? {

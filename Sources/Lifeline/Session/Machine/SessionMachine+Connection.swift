@@ -98,8 +98,11 @@ extension SessionMachine {
     /// Whether the next frame is an opening, or belongs to a goodbye: a few, which need not wait for room.
     package var hasControlFrames: Bool { !controlFrames.isEmpty }
 
-    /// Whether what comes in over a connection counts.
-    package func hears(_ id: UInt64) -> Bool { life.hears(id) }
+    /// Whether nothing counts any more that comes in over a connection.
+    package func isDone(with id: UInt64) -> Bool { life.isDone(with: id) }
+
+    /// The number of the present connection; where there is none, of the last one.
+    package var connectionID: UInt64 { life.connectionID }
 
     /// The next frame to send over the present connection, if there is one now.
     ///

@@ -206,6 +206,17 @@ extension SessionMachineTests {
         #expect(line(client.withdraw(1, now: .ms(0)).1) == "ended closed")
     }
 
+    /// Its pings are to be answered before its session has heard of it, and not after the session is done with it.
+    @Test func aConnectionThatIsNotReportedYetIsNotDone() {
+        var client = TestMachine.openClient()
+        #expect(!client.isDone(with: 1) && !client.isDone(with: 2))
+        #expect(line(client.received(.ordinary(1, .push(1)), over: 2, now: .ms(0))) == "", "it has no meaning yet")
+        _ = client.connected(over: 2, now: .ms(0))
+        #expect(client.isDone(with: 1) && !client.isDone(with: 2))
+        _ = client.received(.goodbye(SessionGoodbye(.closed)), over: 2, now: .ms(0))
+        #expect(client.isDone(with: 2) && !client.isDone(with: 3))
+    }
+
     @Test func aSessionThatWasNeverOpenedEndsUnheard() {
         var server = TestMachine(role: .server, options: SessionOptions())
         _ = server.end(.expired, now: .ms(0))
