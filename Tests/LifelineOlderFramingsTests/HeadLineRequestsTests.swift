@@ -16,6 +16,7 @@ import Testing
         let listener = try await RawSocket.listen()
         let clock = ManualClock()
         let client = HeadLineClient(
+            .headLine,
             to: .tcp(host: "127.0.0.1", port: UInt16(listener.port)),
             configuration: ClientConfiguration(),
             requests: requests,

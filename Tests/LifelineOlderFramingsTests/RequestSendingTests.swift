@@ -39,6 +39,7 @@ import Testing
         requests.takesPushes = takesPushes
         requests.sendsHeartbeats = sendsHeartbeats
         let client = FixedHeaderClient(
+            .fixedHeader,
             to: .unix(path: "/scripted"),
             configuration: ClientConfiguration(),
             requests: requests,
@@ -65,7 +66,7 @@ import Testing
         let task = Task { try await scene.client.request(url: url) }
         let head = try #require(try await scene.written(by: peer, until: url).last)
         // The framing's layer says so before it writes; a scripted connection has none.
-        scene.client.base.exchange.wroteRequest(tag: head.serial)
+        scene.client.exchange.wroteRequest(tag: head.serial)
         return (task, head.serial)
     }
 

@@ -6,20 +6,12 @@ import Testing
 /// Random requests, connections and answers against plain lists.
 @Suite struct RequestStateMachineRandomTests {
     @Test(arguments: 0..<150 as Range<UInt64>) func byOrder(seed: UInt64) {
-        var run = Run(OrderMatching(), isOrdered: true, seed: seed) {
-            $0.map { "\($0)" }
-        } head: { kind, _ in
-            HeadLine(type: "\(kind)")
-        }
+        var run = Run(isOrdered: true, seed: seed)
         run.steps()
     }
 
     @Test(arguments: 0..<150 as Range<UInt64>) func bySerial(seed: UInt64) {
-        var run = Run(SerialMatching(), isOrdered: false, seed: seed) {
-            _ in
-        } head: { _, serial in
-            FixedHeader.Response(url: 0x400, serial: serial)
-        }
+        var run = Run(isOrdered: false, seed: seed)
         run.steps()
     }
 
@@ -38,11 +30,9 @@ import Testing
         var connection: Int?
     }
 
-    private struct Run<Matching: AnswerMatching> {
-        var machine: RequestStateMachine<Int, Matching, Int>
+    private struct Run {
+        var machine: RequestStateMachine<Int, Int>
         let isOrdered: Bool
-        let answerKind: (Int?) -> Matching.AnswerKind
-        let head: (Int, UInt32) -> Matching.Head
         let maximumCount: Int
         var random: SeededGenerator
         var now = at(0)
@@ -57,19 +47,12 @@ import Testing
         var ended: Set<Int> = []
         var lateCount = 0
 
-        init(
-            _ matching: Matching,
-            isOrdered: Bool,
-            seed: UInt64,
-            answerKind: @escaping (Int?) -> Matching.AnswerKind,
-            head: @escaping (Int, UInt32) -> Matching.Head
-        ) {
+        init(isOrdered: Bool, seed: UInt64) {
             random = SeededGenerator(seed: seed)
             maximumCount = [1, 4, 50].randomElement(using: &random)!
+            let matching = AnswerMatching(isOrdered: isOrdered)
             machine = RequestStateMachine(matching, maximumCount: maximumCount, takesPushes: true)
             self.isOrdered = isOrdered
-            self.answerKind = answerKind
-            self.head = head
         }
 
         var waiting: [Int] { entries.indices.filter { entries[$0].isWaiting } }
@@ -80,7 +63,7 @@ import Testing
         }
 
         mutating func expect(
-            _ result: [RequestStateMachine<Int, Matching, Int>.Ended],
+            _ result: [RequestStateMachine<Int, Int>.Ended],
             _ indices: [Int],
             _ code: RequestError.Code,
             sourceLocation: SourceLocation = #_sourceLocation
@@ -104,7 +87,7 @@ import Testing
             let deadline = now + .milliseconds(Int.random(in: 0...5000, using: &random))
             let isFull = max(unsentCount, heldCount, waiting.count) >= maximumCount
             do throws(RequestError) {
-                let action = try machine.began(entries.count, answerKind: answerKind(kind), deadline: deadline)
+                let action = try machine.began(entries.count, answerType: kind.map { "\($0)" }, deadline: deadline)
                 #expect(!isFull)
                 unwritten.insert(entries.count)
                 let (id, serial) = (action.id, action.serial)
@@ -174,7 +157,8 @@ import Testing
             let answered: Int? =
                 isOrdered
                 ? owed.first.flatMap { entries[$0].kind ?? kind == kind ? $0 : nil } : picked
-            switch machine.received(head(kind, picked.map { entries[$0].action.serial } ?? 0x400)) {
+            let head = picked.map { AnswerHead.answer(serial: entries[$0].action.serial) } ?? .push
+            switch machine.received(isOrdered ? .ofType("\(kind)") : head) {
             case .push: #expect(answered == nil)
             case .drop:
                 #expect(answered.map { !entries[$0].isWaiting } ?? false)

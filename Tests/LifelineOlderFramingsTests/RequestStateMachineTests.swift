@@ -3,8 +3,7 @@ import LifelineOlderFramings
 import Testing
 
 @Suite struct RequestStateMachineTests {
-    private typealias Ordered = RequestStateMachine<String, OrderMatching, Int>
-    private typealias Numbered = RequestStateMachine<String, SerialMatching, Int>
+    private typealias Machine = RequestStateMachine<String, Int>
 
     /// How far a request is. All but the last two wait for their answers.
     enum Phase: CaseIterable {
@@ -42,9 +41,9 @@ import Testing
     @Test(arguments: Phase.allCases, Event.allCases) func everyEventInEveryPhase(phase: Phase, event: Event) throws {
         let index = try #require(Phase.allCases.firstIndex(of: phase))
         guard let expected = expectation(event)[index] else { return }
-        var machine = Ordered(OrderMatching(), maximumCount: 1, takesPushes: true)
+        var machine = Machine(AnswerMatching(isOrdered: true), maximumCount: 1, takesPushes: true)
         machine.connectionBegan()
-        let request = try machine.began("a", answerKind: "q", deadline: at(5))
+        let request = try machine.began("a", answerType: "q", deadline: at(5))
         switch phase {
         case .begun: break
         case .accepted: #expect(machine.accepted(request.id, by: 1) == nil)
@@ -56,16 +55,16 @@ import Testing
         }
         if phase == .givenUp || phase == .givenUpWhenWritten { #expect(machine.cancelled(request.id) != nil) }
         var outcome = perform(event, request, on: &machine)
-        if (try? machine.began("b", answerKind: "q", deadline: at(9))) != nil { outcome += " +" }
+        if (try? machine.began("b", answerType: "q", deadline: at(9))) != nil { outcome += " +" }
         #expect(outcome == expected)
     }
 
-    private func perform(_ event: Event, _ request: Ordered.BeginAction, on machine: inout Ordered) -> String {
+    private func perform(_ event: Event, _ request: Machine.BeginAction, on machine: inout Machine) -> String {
         let id = request.id
-        let ended: [Ordered.Ended?]
+        let ended: [Machine.Ended?]
         switch event {
         case .answer:
-            switch machine.received(HeadLine(type: "q")) {
+            switch machine.received(.ofType("q")) {
             case .answer(let waiter): return waiter == "a" ? "answered" : "answered \(waiter)"
             case .drop: return "drop"
             case .push: return "push"
@@ -98,9 +97,9 @@ import Testing
     @Test(arguments: [ConnectionError.Code.closedByPeer, .heartbeatTimeout]) func lossesHaveCauses(
         code: ConnectionError.Code
     ) throws {
-        var machine = Numbered(SerialMatching(), maximumCount: 10, takesPushes: true)
+        var machine = Machine(AnswerMatching(isOrdered: false), maximumCount: 10, takesPushes: true)
         machine.connectionBegan()
-        let requests = try (0..<3).map { try machine.began("\($0)", answerKind: (), deadline: at(5)) }
+        let requests = try (0..<3).map { try machine.began("\($0)", deadline: at(5)) }
         _ = machine.accepted(requests[0].id, by: 1)
         let error = ConnectionError(code: code, message: "")
         var lost = machine.inputEnded(code == .closedByPeer ? .regular(error) : .failed(error))
@@ -115,31 +114,31 @@ import Testing
     }
 
     @Test func afterTheCloseNothingBegins() throws {
-        var machine = Numbered(SerialMatching(), maximumCount: 10, takesPushes: true)
-        _ = try machine.began("a", answerKind: (), deadline: at(5))
+        var machine = Machine(AnswerMatching(isOrdered: false), maximumCount: 10, takesPushes: true)
+        _ = try machine.began("a", deadline: at(5))
         let ended = machine.closed(ConnectionError(code: .closedLocally, message: ""))
         #expect(ended.map(\.waiter) == ["a"] && ended.map(\.error.code) == [.notSent])
         #expect((ended.first?.error.cause as? ConnectionError)?.code == .closedLocally)
-        let error = #expect(throws: RequestError.self) { try machine.began("b", answerKind: (), deadline: at(5)) }
+        let error = #expect(throws: RequestError.self) { try machine.began("b", deadline: at(5)) }
         #expect(error?.code == .notSent)
         #expect((error?.cause as? ConnectionError)?.code == .closedLocally)
     }
 
     @Test func theTimerIsSetToEarlierTimesOnly() throws {
-        var machine = Numbered(SerialMatching(), maximumCount: 10, takesPushes: true)
+        var machine = Machine(AnswerMatching(isOrdered: false), maximumCount: 10, takesPushes: true)
         #expect(machine.timerWillBeSet() == nil)
-        #expect(try machine.began("a", answerKind: (), deadline: at(5)).setsTimer)
-        #expect(try !machine.began("b", answerKind: (), deadline: at(6)).setsTimer)
-        #expect(try machine.began("c", answerKind: (), deadline: at(4)).setsTimer)
+        #expect(try machine.began("a", deadline: at(5)).setsTimer)
+        #expect(try !machine.began("b", deadline: at(6)).setsTimer)
+        #expect(try machine.began("c", deadline: at(4)).setsTimer)
         #expect(machine.timerWillBeSet() == at(4))
         #expect(machine.timerFired(now: at(5)).map(\.waiter) == ["c", "a"])
         #expect(machine.timerWillBeSet() == at(6))
-        #expect(try !machine.began("d", answerKind: (), deadline: at(6)).setsTimer)
+        #expect(try !machine.began("d", deadline: at(6)).setsTimer)
     }
 
     @Test(arguments: [true, false]) func pushes(areTaken: Bool) {
-        var machine = Numbered(SerialMatching(), maximumCount: 10, takesPushes: areTaken)
-        switch machine.received(FixedHeader.Response(url: 0x500, serial: 0x500)) {
+        var machine = Machine(AnswerMatching(isOrdered: false), maximumCount: 10, takesPushes: areTaken)
+        switch machine.received(.push) {
         case .push: #expect(areTaken)
         case .drop: #expect(!areTaken)
         case .answer: Issue.record("nobody has asked")
@@ -148,16 +147,16 @@ import Testing
     }
 
     @Test func answersByTheirSerials() throws {
-        var machine = Numbered(SerialMatching(), maximumCount: 10, takesPushes: true)
-        let request = try machine.began("a", answerKind: (), deadline: at(5))
-        let other = try machine.began("b", answerKind: (), deadline: at(5))
-        guard case .answer("b") = machine.received(FixedHeader.Response(url: 9, serial: other.serial)) else {
+        var machine = Machine(AnswerMatching(isOrdered: false), maximumCount: 10, takesPushes: true)
+        let request = try machine.began("a", deadline: at(5))
+        let other = try machine.began("b", deadline: at(5))
+        guard case .answer("b") = machine.received(.answer(serial: other.serial)) else {
             Issue.record("not the answer")
             return
         }
         _ = machine.cancelled(request.id)
         for (serial, late, unknown) in [(request.serial, 1, 0), (other.serial, 2, 0), (0x9999, 2, 1)] {
-            guard case .drop = machine.received(FixedHeader.Response(url: 9, serial: serial)) else {
+            guard case .drop = machine.received(.answer(serial: serial)) else {
                 Issue.record("\(serial) is no answer")
                 return
             }

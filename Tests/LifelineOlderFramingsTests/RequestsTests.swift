@@ -19,6 +19,7 @@ import Testing
         var configuration = ClientConfiguration()
         configuration.connection.maximumFrameLength = 1 << 20
         let client = FixedHeaderClient(
+            .fixedHeader,
             to: .tcp(host: "127.0.0.1", port: UInt16(listener.port)),
             configuration: configuration,
             requests: requests,

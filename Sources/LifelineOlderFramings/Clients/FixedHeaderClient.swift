@@ -2,28 +2,18 @@ public import Lifeline
 public import LifelineCore
 internal import LifelineMessages
 public import Logging
-public import ServiceLifecycle
 
-/// A client that asks servers of the framing with fixed headers, over a connection that stays alive, as `Client` does.
+/// A client that asks servers of the framing with fixed headers.
 ///
 ///     try await withFixedHeaderClient(to: endpoint) { client in
 ///         let reply = try await client.request(url: 0x500, content: question)
 ///         for try await push in client.pushes { print(push.url, push.content) }
 ///     }
 ///
-/// **Requests** end once each: with the answer, or with a `RequestError`. They may be made by any number of tasks at once,
-/// and be answered in any order. An answer that comes after its request has ended is dropped and counted.
-///
-/// **Back-pressure.** Answers go straight to whoever asked, and never wait behind pushes that nobody has taken yet; the
-/// number of requests bounds them. Pushes wait in `pushes`, up to `ConnectionConfiguration.inboundWaterMarks`; when more
-/// wait, the connection is not read until some are taken, so that nothing is lost, and no answers come meanwhile. A program
-/// without use for pushes says so in `RequestConfiguration.takesPushes`.
-public final class FixedHeaderClient: Service {
-    let base: RequestClient<FixedHeaderResponse, FixedHeaderRequest, SerialMatching>
+/// Requests may be answered in any order. The `url` of a push says what it is about.
+public typealias FixedHeaderClient = RequestClient<FixedHeaderResponse, FixedHeaderRequest>
 
-    /// Runs tasks on the event loop of the client's connections, as `Client.executor` does.
-    public var executor: any TaskExecutor { base.client.executor }
-
+extension RequestClient where Received == FixedHeaderResponse, Sent == FixedHeaderRequest {
     /// Makes a client that does nothing until it is run. Deadlines are looked at from then on.
     public convenience init(
         to endpoint: Endpoint,
@@ -31,34 +21,7 @@ public final class FixedHeaderClient: Service {
         requests: RequestConfiguration = RequestConfiguration(),
         logger: Logger = Logger(label: "lifeline.client")
     ) {
-        let environment = ClientEnvironment(endpoint: endpoint, configuration: configuration)
-        self.init(
-            to: endpoint,
-            configuration: configuration,
-            requests: requests,
-            logger: logger,
-            environment: environment
-        )
-    }
-
-    package init(
-        to endpoint: Endpoint,
-        configuration: ClientConfiguration,
-        requests: RequestConfiguration,
-        logger: Logger,
-        environment: ClientEnvironment
-    ) {
-        base = RequestClient(
-            SerialMatching(),
-            .fixedHeaderClient,
-            to: endpoint,
-            configuration: configuration,
-            requests: requests,
-            // Without it, what a server sends by itself as a heartbeat would be a push.
-            heartbeat: .fixedHeader.asking(requests.sendsHeartbeats),
-            logger: logger,
-            environment: environment
-        )
+        self.init(.fixedHeader, to: endpoint, configuration: configuration, requests: requests, logger: logger)
     }
 
     /// Asks, and waits for the answer.
@@ -76,7 +39,7 @@ public final class FixedHeaderClient: Service {
         timeout: Duration = .seconds(30)
     ) async throws(RequestError) -> FixedHeaderResponse {
         if url == FixedHeader.heartbeatURL { throw .notSent(ConnectionError.refused(.heartbeatURL)) }
-        return try await base.request(answerKind: (), timeout: timeout, avoiding: url) { serial in
+        return try await ask(timeout: timeout, avoiding: url) { serial in
             FixedHeaderRequest(url: url, serial: serial, content: content)
         }
     }
@@ -94,38 +57,11 @@ public final class FixedHeaderClient: Service {
         do throws(FramingError) { try FixedHeader.checkNotification(number) } catch {
             throw ConnectionError.refused(error)
         }
-        return try await base.client.send(
+        return try await client.send(
             FixedHeaderRequest(url: number, serial: number, content: content),
             policy: policy
         )
     }
-
-    /// What nobody asked for, over all connections, in order; its `url` says what it is about. For one task at a time.
-    public var pushes: ClientMessages<FixedHeaderResponse> { base.client.messages }
-
-    /// What became of requests, answers and pushes so far.
-    public var statistics: RequestStatistics { base.exchange.statistics }
-
-    /// Where it connects to.
-    public var endpoint: Endpoint { base.client.endpoint }
-
-    /// Where the connection stands.
-    public var state: ConnectionState { base.client.state }
-
-    /// Every step of the connection, for any number of subscribers, each from the newest one on.
-    public var events: ClientEvents { base.client.events }
-
-    /// The last 100 steps, the oldest first.
-    public var history: [ClientEvent] { base.client.history }
-
-    /// Connects, and keeps connected, as `Client.run()` does. When it returns, the requests that are left have failed.
-    public func run() async throws { try await base.run() }
-
-    /// Makes a new connection at once, as `Client.reconnect()` does.
-    public func reconnect() { base.client.reconnect() }
-
-    /// Closes, as `Client.close()` does. Requests that wait for their answers fail with `connectionLost`.
-    public func close() async { await base.client.close() }
 }
 
 /// Runs a client, and `body` with it, as `withClient` does.
@@ -139,15 +75,15 @@ public nonisolated(nonsending) func withFixedHeaderClient<Result>(
     _ body: nonisolated(nonsending) (FixedHeaderClient) async throws -> Result
 ) async throws -> Result {
     let client = FixedHeaderClient(to: endpoint, configuration: configuration, requests: requests, logger: logger)
-    return try await client.base.run { try await body(client) }
+    return try await client.run(with: body)
 }
 
-extension HeartbeatMessages where Received == FixedHeaderResponse, Sent == FixedHeaderRequest {
-    /// These, with or without pings.
-    fileprivate func asking(_ asks: Bool) -> HeartbeatMessages {
-        var messages = self
-        if !asks { messages.ping = nil }
-        return messages
+extension RequestFraming where Received == FixedHeaderResponse, Sent == FixedHeaderRequest {
+    package static var fixedHeader: RequestFraming {
+        RequestFraming(framing: .fixedHeaderClient, answersInOrder: false, heartbeat: .fixedHeader) { message in
+            let head = message.head
+            return head.meaning == .response ? .answer(serial: head.serial) : .push
+        }
     }
 }
 

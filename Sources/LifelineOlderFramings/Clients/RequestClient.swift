@@ -1,36 +1,52 @@
-internal import Lifeline
-internal import LifelineCore
-internal import LifelineMessages
+public import Lifeline
+public import LifelineCore
+public import LifelineMessages
 internal import LifelineRuntime
 internal import LifelineTransport
-internal import Logging
+package import Logging
+public import ServiceLifecycle
 
-/// What both framings' clients are: a `Client`, and an exchange that takes the answers out of what it receives.
-struct RequestClient<
-    Received: AnswerMessage & DelimitedMessage,
-    Sent: DelimitedMessage & Sendable,
-    Matching: AnswerMatching
->: Sendable where Matching.Head == Received.Head {
+/// A client that asks servers of an older framing, over a connection that stays alive, as `Client` does: a
+/// `FixedHeaderClient` or a `HeadLineClient`.
+///
+/// **Requests** end once each: with the answer, or with a `RequestError`. They may be made by any number of tasks at once.
+/// An answer that comes after its request has ended is dropped and counted.
+///
+/// **Back-pressure.** Answers go straight to the tasks that asked, and never wait behind pushes; the number of requests
+/// bounds them. Pushes wait in `pushes`, up to `ConnectionConfiguration.inboundWaterMarks`; when more wait, the connection
+/// is not read until some are taken, so that nothing is lost, and no answers come meanwhile. A program without use for
+/// pushes says so in `RequestConfiguration.takesPushes`.
+public final class RequestClient<Received: DelimitedMessage, Sent: DelimitedMessage>: Service {
     let client: Client<Received, Sent>
-    let exchange: RequestExchange<Received, Matching>
+    let exchange: RequestExchange<Received>
 
-    init(
-        _ matching: Matching,
-        _ framing: OlderFraming,
+    /// Runs tasks on the event loop of the client's connections, as `Client.executor` does.
+    public var executor: any TaskExecutor { client.executor }
+
+    package init(
+        _ framing: RequestFraming<Received, Sent>,
         to endpoint: Endpoint,
         configuration: ClientConfiguration,
         requests: RequestConfiguration,
-        heartbeat: HeartbeatMessages<Received, Sent>?,
         logger: Logger,
-        environment: ClientEnvironment
+        environment: ClientEnvironment? = nil
     ) {
-        exchange = RequestExchange(matching, configuration: requests, clock: environment.clock)
+        let environment = environment ?? ClientEnvironment(endpoint: endpoint, configuration: configuration)
+        exchange = RequestExchange(
+            AnswerMatching(isOrdered: framing.answersInOrder),
+            head: framing.head,
+            configuration: requests,
+            clock: environment.clock
+        )
+        // Without a heartbeat's messages, heartbeats that a server sends by itself would be pushes.
+        var heartbeat = framing.heartbeat
+        if !requests.sendsHeartbeats { heartbeat?.ping = nil }
         client = Client(
             to: endpoint,
             configuration: configuration,
             heartbeat: heartbeat,
             intake: exchange,
-            framing: framing.messageFraming(observer: exchange),
+            framing: framing.framing.messageFraming(observer: exchange),
             logger: logger,
             environment: environment
         )
@@ -39,33 +55,69 @@ struct RequestClient<
     /// Asks, and waits for the answer.
     ///
     /// - Parameters:
+    ///   - answerType: the type of the answer, where answers have types; nil: any.
     ///   - reserved: a serial that the request must not have.
     ///   - message: makes the request with a serial.
-    nonisolated(nonsending) func request(
-        answerKind: Matching.AnswerKind,
+    nonisolated(nonsending) func ask(
+        answerType: String? = nil,
         timeout: Duration,
         avoiding reserved: UInt32? = nil,
         _ message: @escaping @Sendable (_ serial: UInt32) -> Sent
     ) async throws(RequestError) -> Received {
-        try await exchange.request(answerKind: answerKind, timeout: timeout, avoiding: reserved) {
+        try await exchange.request(answerType: answerType, timeout: timeout, avoiding: reserved) {
             [client] serial, timeout in
             try await client.sendReturningConnection(message(serial), policy: .wait(timeout: timeout)).connection
         }
     }
 
-    func run() async throws {
+    /// The messages that answer no request, over all connections, in order. For one task at a time.
+    public var pushes: ClientMessages<Received> { client.messages }
+
+    /// What became of requests, answers and pushes so far.
+    public var statistics: RequestStatistics { exchange.statistics }
+
+    /// Where it connects to.
+    public var endpoint: Endpoint { client.endpoint }
+
+    /// Where the connection stands.
+    public var state: ConnectionState { client.state }
+
+    /// Every step of the connection, for any number of subscribers, each from the newest one on.
+    public var events: ClientEvents { client.events }
+
+    /// The last 100 steps, the oldest first.
+    public var history: [ClientEvent] { client.history }
+
+    /// Connects, and keeps connected, as `Client.run()` does. When it returns, the requests that are left have failed.
+    public func run() async throws {
         try client.start()
         try await exchange.run { try await client.runToEnd() }
     }
 
+    /// Makes a new connection at once, as `Client.reconnect()` does.
+    public func reconnect() { client.reconnect() }
+
+    /// Closes, as `Client.close()` does. Requests that wait for their answers fail with `connectionLost`.
+    public func close() async { await client.close() }
+
     /// Runs the client, and `body` with it.
     nonisolated(nonsending) func run<Result>(
-        with body: nonisolated(nonsending) () async throws -> Result
+        with body: nonisolated(nonsending) (RequestClient) async throws -> Result
     ) async throws -> Result {
         async let running: Void = run()
-        let result = try await body()
+        let result = try await body(self)
         await client.closeInOrder()
         try await running
         return result
     }
+}
+
+/// How the requests of a framing are answered.
+package struct RequestFraming<Received: DelimitedMessage, Sent: DelimitedMessage>: Sendable {
+    let framing: OlderFraming
+    /// Whether answers come in the order of the requests. Otherwise they carry serials.
+    let answersInOrder: Bool
+    let heartbeat: HeartbeatMessages<Received, Sent>?
+    /// Returns what a message says of the request that it answers.
+    let head: @Sendable (Received) -> AnswerHead
 }

@@ -4,34 +4,29 @@ internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
-/// A message that says in its head which request it answers, or can be told by it.
-protocol AnswerMessage: Sendable {
-    associatedtype Head
-    var head: Head { get }
-}
-
-extension FixedHeaderResponse: AnswerMessage {}
-
-extension HeadLineMessage: AnswerMessage {
-    var head: HeadLine { HeadLine(type: type) }
-}
-
 /// The requests of one client, from being asked to their end. `RequestStateMachine` decides, under one lock; who waits is
 /// woken after it.
 ///
 /// Messages come in, and requests are reported as written, on the loop of the connection of that time; requests begin and
 /// end in any task.
-final class RequestExchange<Message: AnswerMessage, Matching: AnswerMatching>: Sendable
-where Matching.Head == Message.Head {
+final class RequestExchange<Message: Sendable>: Sendable {
     typealias ConnectionID = ClientMachine.ConnectionID
     private typealias Waiter = Latch<Result<Message, RequestError>>
-    private typealias Machine = RequestStateMachine<Waiter, Matching, ConnectionID>
+    private typealias Machine = RequestStateMachine<Waiter, ConnectionID>
 
+    private let head: @Sendable (Message) -> AnswerHead
     private let clock: any ClientClock
     private let timerBell = Doorbell()
     private let machine: NIOLockedValueBox<Machine>
 
-    init(_ matching: Matching, configuration: RequestConfiguration, clock: any ClientClock) {
+    /// - Parameter head: returns what a message says of the request that it answers.
+    init(
+        _ matching: AnswerMatching,
+        head: @escaping @Sendable (Message) -> AnswerHead,
+        configuration: RequestConfiguration,
+        clock: any ClientClock
+    ) {
+        self.head = head
         self.clock = clock
         machine = NIOLockedValueBox(
             Machine(
@@ -62,14 +57,14 @@ where Matching.Head == Message.Head {
     ///   - send: sends the request with a serial, and may wait for a connection until the timeout. Returns the connection
     ///     that accepted it.
     nonisolated(nonsending) func request(
-        answerKind: Matching.AnswerKind,
+        answerType: String?,
         timeout: Duration,
         avoiding reserved: UInt32? = nil,
         send: @escaping @Sendable (_ serial: UInt32, _ timeout: Duration) async throws -> ConnectionID?
     ) async throws(RequestError) -> Message {
         let timeout = timeout.clamped(atLeast: .zero)
         let answer = Waiter()
-        let request = try begin(answer, answerKind, deadline: clock.now + timeout, avoiding: reserved)
+        let request = try begin(answer, answerType, deadline: clock.now + timeout, avoiding: reserved)
         let result = await withTaskCancellationHandler {
             await withTaskGroup { group in
                 group.addTask {
@@ -93,13 +88,13 @@ where Matching.Head == Message.Head {
 
     private func begin(
         _ answer: Waiter,
-        _ answerKind: Matching.AnswerKind,
+        _ answerType: String?,
         deadline: MonotonicTime,
         avoiding reserved: UInt32?
     ) throws(RequestError) -> Machine.BeginAction {
         let result = machine.withLockedValue { machine in
             Result { () throws(RequestError) in
-                try machine.began(answer, answerKind: answerKind, deadline: deadline, avoiding: reserved)
+                try machine.began(answer, answerType: answerType, deadline: deadline, avoiding: reserved)
             }
         }
         let action = try result.get()
@@ -137,7 +132,7 @@ extension RequestExchange: MessageIntake, RequestObserver {
     func wroteRequest(tag: UInt32) { endAll { $0.wrote(serial: tag) } }
 
     func consume(_ message: Message, byteCount: Int) -> Bool {
-        switch machine.withLockedValue({ $0.received(message.head) }) {
+        switch machine.withLockedValue({ $0.received(head(message)) }) {
         case .answer(let waiter): waiter.open(with: .success(message))
         case .drop: break
         case .push: return false

@@ -15,7 +15,7 @@ package import LifelineCore
 /// - No two members have the same name, whichever way it is escaped. (Within skipped values this is not checked.)
 /// - Strings with half a surrogate pair are refused: they are no text.
 ///
-/// The head says nothing of which request a frame answers: that follows from the order, see `OrderMatching`.
+/// The head says nothing of which request a frame answers: that follows from the order, see `AnswerMatching`.
 package struct HeadLineFraming: HeadedFraming {
     /// The most bytes that a content may have, either way, head excluded.
     package let maximumContentLength: Int

@@ -2,23 +2,19 @@ package import Lifeline
 package import LifelineCore
 
 /// The requests of one client over all its connections, from being begun to their ends. Knows no channel, no lock, no task
-/// and no clock. `RequestTable` keeps who waits, `Matching` tells which request a message answers.
+/// and no clock. `RequestTable` keeps who waits, `AnswerMatching` tells which request a message answers.
 ///
 /// Each request ends exactly once: with its answer, or with a `RequestError`. It goes the way begun, accepted (a connection
 /// will write it), written; the last two may be told in either order, as they come from different threads. A connection
 /// that is lost takes along what it had accepted or written. What no connection has accepted goes over the next one.
 ///
 /// Between `connectionBegan` and the end of its input, a connection brings answers.
-package struct RequestStateMachine<
-    Waiter: Sendable,
-    Matching: AnswerMatching,
-    ConnectionID: Comparable & Sendable
->: Sendable {
+package struct RequestStateMachine<Waiter: Sendable, ConnectionID: Comparable & Sendable>: Sendable {
     /// The number of a request: ascending, never used again.
     package typealias ID = RequestTable<Waiter>.ID
 
     private var table: RequestTable<Waiter>
-    private var matching: Matching
+    private var matching: AnswerMatching
     private let takesPushes: Bool
     /// The serials of requests that no connection has taken yet, as far as is known.
     private var unsent: Set<UInt32> = []
@@ -42,7 +38,7 @@ package struct RequestStateMachine<
     ///     below 1 counts as 1.
     ///   - takesPushes: whether pushes are for anybody.
     package init(
-        _ matching: Matching,
+        _ matching: AnswerMatching,
         maximumCount: Int,
         takesPushes: Bool,
         serials: ClosedRange<UInt32> = FixedHeader.serials
@@ -81,11 +77,13 @@ package struct RequestStateMachine<
 
     /// Somebody asks.
     ///
-    /// - Parameter reserved: a serial that the request must not have.
+    /// - Parameters:
+    ///   - answerType: the type of the answer, where answers have types; nil: any.
+    ///   - reserved: a serial that the request must not have.
     /// - Throws: `RequestError` `tooManyInFlight`, or `notSent` after `closed`; then the waiter is not kept.
     package mutating func began(
         _ waiter: Waiter,
-        answerKind: Matching.AnswerKind,
+        answerType: String? = nil,
         deadline: MonotonicTime,
         avoiding reserved: UInt32? = nil
     ) throws(RequestError) -> BeginAction {
@@ -97,7 +95,7 @@ package struct RequestStateMachine<
         let id = try table.began(waiter, deadline: deadline, avoiding: reserved)
         let serial = RequestTable<Waiter>.serial(of: id)
         unsent.insert(serial)
-        matching.began(serial: serial, answerKind: answerKind)
+        matching.began(serial: serial, answerType: answerType)
         return BeginAction(id: id, serial: serial, setsTimer: armTimer())
     }
 
@@ -188,8 +186,8 @@ package struct RequestStateMachine<
     }
 
     /// A message came in.
-    package mutating func received(_ head: Matching.Head) -> ReceivedAction {
-        guard case .answer(let serial) = matching.received(head) else {
+    package mutating func received(_ head: AnswerHead) -> ReceivedAction {
+        guard let serial = matching.received(head) else {
             if takesPushes { return .push }
             droppedPushCount += 1
             return .drop

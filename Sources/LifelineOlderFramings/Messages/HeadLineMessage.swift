@@ -13,10 +13,18 @@ public struct HeadLineMessage: Sendable, Hashable {
     /// What goes with it. At most `ConnectionConfiguration.maximumFrameLength` bytes.
     public var content: [UInt8]
 
+    /// The number of the request that this makes, for the framing's layer. 0 for none. It is not on the wire.
+    private var tag: UInt32 = 0
+
     /// Makes a message.
     public init(type: String, content: [UInt8] = []) {
         self.type = type
         self.content = content
+    }
+
+    init(type: String, content: [UInt8], tag: UInt32) {
+        self.init(type: type, content: content)
+        self.tag = tag
     }
 }
 
@@ -40,42 +48,10 @@ extension HeadLineMessage: DelimitedMessage {
         partial: Bool = false,
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result {
-        try delimitedBytes(tag: 0).withUnsafeBytes(body)
-    }
-
-    fileprivate func delimitedBytes(tag: UInt32) throws(FramingError) -> [UInt8] {
         let head = HeadLine(type: type)
         // The content's limit is the configuration's, and checked by whoever sends this.
         let framing = HeadLineFraming(maximumContentLength: CarriedFrame.maximumContentLength)
         _ = try framing.headLength(of: head, contentLength: content.count)
-        return try CarriedFrame.bytes(head: head, tag: tag, content: content)
-    }
-}
-
-/// What a `HeadLineClient` sends: a message, and the number of the request that it makes, which is told when it is written
-/// and is not on the wire.
-struct HeadLineRequest: DelimitedMessage {
-    let message: HeadLineMessage
-    /// 0: it is no request.
-    let tag: UInt32
-
-    init(_ message: HeadLineMessage, tag: UInt32) {
-        self.message = message
-        self.tag = tag
-    }
-
-    init(
-        serializedBytes: UnsafeRawBufferPointer,
-        partial: Bool,
-        options: DecodingOptions
-    ) throws(MessageError) {
-        self.init(try HeadLineMessage(serializedBytes: serializedBytes, partial: partial, options: options), tag: 0)
-    }
-
-    func withDelimitedBytes<Result>(
-        partial: Bool,
-        _ body: (UnsafeRawBufferPointer) throws -> Result
-    ) throws -> Result {
-        try message.delimitedBytes(tag: tag).withUnsafeBytes(body)
+        return try CarriedFrame.bytes(head: head, tag: tag, content: content).withUnsafeBytes(body)
     }
 }

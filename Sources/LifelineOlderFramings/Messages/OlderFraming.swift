@@ -12,8 +12,7 @@ enum OlderFraming {
         switch (receiving, sending) {
         case (is FixedHeaderResponse.Type, is FixedHeaderRequest.Type): self = .fixedHeaderClient
         case (is FixedHeaderRequest.Type, is FixedHeaderResponse.Type): self = .fixedHeaderServer
-        case (is HeadLineMessage.Type, is HeadLineMessage.Type), (is HeadLineMessage.Type, is HeadLineRequest.Type):
-            self = .headLine
+        case (is HeadLineMessage.Type, is HeadLineMessage.Type): self = .headLine
         default: throw .typesThatDoNotMatch(receiving: receiving, sending: sending)
         }
     }
@@ -76,10 +75,6 @@ extension FixedHeaderResponse: OlderFramingMessage {
 
 extension HeadLineMessage: OlderFramingMessage {
     package typealias CarriedForm = HeadLine
-}
-
-extension HeadLineRequest: OlderFramingMessage {
-    typealias CarriedForm = HeadLine
 }
 
 extension ConnectionError {
