@@ -21,9 +21,13 @@ struct HeadedFrames<Head: Equatable & Sendable>: HeadedFrameSink {
 struct HeadedFrameCount<Head>: HeadedFrameSink {
     var count = 0
     var byteCount = 0
+    /// The bytes that come in. Frames that do not lie in them were copied.
+    var chunk: UnsafeRawBufferPointer?
+    var copiedCount = 0
     mutating func receive(head: Head, content: UnsafeRawBufferPointer) {
         count += 1
         byteCount += content.count
+        if let chunk, !content.lies(within: chunk) { copiedCount += 1 }
     }
 }
 

@@ -28,8 +28,6 @@ package struct FIFO<Element: Sendable>: Sendable {
     @inlinable package var nextNumber: UInt64 { firstNumber + UInt64(count) }
     /// The numbers of the elements that are left.
     @inlinable package var numbers: Range<UInt64> { firstNumber..<nextNumber }
-    /// Places that are taken up, of those that have left included.
-    @inlinable package var keptCount: Int { elements.count }
     @inlinable package var first: Element? { isEmpty ? nil : elements[head] }
 
     /// The element of a number that is left.

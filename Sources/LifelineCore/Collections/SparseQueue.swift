@@ -27,8 +27,6 @@ package struct SparseQueue<Element: Sendable>: Sendable {
     @inlinable package init() {}
 
     @inlinable package var isEmpty: Bool { count == 0 }
-    /// Places that are taken up, of those that have left included.
-    @inlinable package var keptCount: Int { slots.count }
     /// The first that is left.
     @inlinable
     package var first: (number: UInt64, element: Element)? {

@@ -28,27 +28,13 @@ package struct FrameAssembler: Sendable {
     /// The least that a straddling frame's buffer holds: most messages fit without growing it.
     package static let minimumCapacity = 256
 
-    /// What was done: for metrics, and for tests that bound how often bytes are copied.
-    package struct Statistics: Equatable, Sendable {
-        /// Frames handed on.
-        package var frameCount = 0
-        /// Bytes copied out of chunks.
-        package var copiedByteCount = 0
-        /// Bytes moved once more because a buffer grew.
-        package var movedByteCount = 0
-        /// Buffers allocated, the first of a frame and each that it grew into.
-        package var allocationCount = 0
-
-        package init() {}
-    }
-
     private var decoder: FrameDecoder
     private var partial: [UInt8] = []
     /// At least so many bytes are missing before `partial` is worth looking at again. Above 0 while it is not empty.
     private var missing = 0
     private var failure: FramingError?
-    /// What was done so far.
-    package private(set) var statistics = Statistics()
+    /// The number of frames that were handed on.
+    package private(set) var frameCount = 0
 
     /// Makes an assembler at the start of a stream.
     package init(decoder: FrameDecoder) {
@@ -88,7 +74,7 @@ package struct FrameAssembler: Sendable {
             let scan = decoder.scan(chunk, from: offset, part: limit)
             if scan.count > 0 {
                 let whole = UnsafeRawBufferPointer(rebasing: chunk[offset..<scan.end])
-                statistics.frameCount &+= scan.count
+                frameCount &+= scan.count
                 try sink.receive(FrameRun(unchecked: whole, count: scan.count))
             }
             switch scan.stop {
@@ -134,7 +120,7 @@ package struct FrameAssembler: Sendable {
             case .frame:
                 let frame = partial
                 partial = []
-                statistics.frameCount &+= 1
+                frameCount &+= 1
                 try frame.withUnsafeBytes { try sink.receive(FrameRun(unchecked: $0, count: 1)) }
                 return offset
             }
@@ -144,12 +130,9 @@ package struct FrameAssembler: Sendable {
     private mutating func append(_ bytes: Slice<UnsafeRawBufferPointer>, stillMissing: Int) {
         let count = partial.count + bytes.count
         if count > partial.capacity {
-            statistics.movedByteCount += partial.count
-            statistics.allocationCount += 1
             // Twice what has come rather than what was declared, and no more than the frame needs.
             partial.reserveCapacity(max(FrameAssembler.minimumCapacity, min(2 * count, count + stillMissing)))
         }
         partial.append(contentsOf: bytes)
-        statistics.copiedByteCount += bytes.count
     }
 }

@@ -25,8 +25,6 @@ package struct HeadedFrameAssembler<Framing: HeadedFraming>: Sendable {
     /// At least so many bytes are missing in the head in `partial`.
     private var missingInHead = 0
     private var failure: FramingError?
-    /// What was done so far.
-    package private(set) var statistics = FrameAssembler.Statistics()
 
     /// Makes an assembler at the start of a stream.
     package init(framing: Framing) {
@@ -119,7 +117,6 @@ package struct HeadedFrameAssembler<Framing: HeadedFraming>: Sendable {
             keep(rest[...], of: frame.contentLength)
             return false
         }
-        statistics.frameCount &+= 1
         if partial.isEmpty {
             try sink.receive(head: frame.head, content: UnsafeRawBufferPointer(rebasing: rest.prefix(missing)))
         } else {
@@ -136,12 +133,9 @@ package struct HeadedFrameAssembler<Framing: HeadedFraming>: Sendable {
     private mutating func keep(_ bytes: Slice<UnsafeRawBufferPointer>, of longest: Int) {
         let count = partial.count + bytes.count
         if count > partial.capacity {
-            statistics.movedByteCount += partial.count
-            statistics.allocationCount += 1
             // Twice what has come rather than what was declared, and no more than is needed.
             partial.reserveCapacity(max(FrameAssembler.minimumCapacity, min(2 * count, longest)))
         }
         partial.append(contentsOf: bytes)
-        statistics.copiedByteCount += bytes.count
     }
 }

@@ -177,11 +177,11 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         rest = ByteBuffer()
         let action = machine.receivedBytes()
         if action == .discard || (action == .answer && (cannotAnswer || !receiver.answersPings)) { return }
-        let before = assembler.statistics.frameCount
+        let before = assembler.frameCount
         var byteCount = bytes.readableBytes
         do {
             // At once: what follows may take in the rest.
-            defer { metrics.received(byteCount: byteCount, frameCount: assembler.statistics.frameCount - before) }
+            defer { metrics.received(byteCount: byteCount, frameCount: assembler.frameCount - before) }
             byteCount = try bytes.withUnsafeReadableBytes {
                 try assembler.receivePart(of: $0, limit: limit, into: &receiver)
             }

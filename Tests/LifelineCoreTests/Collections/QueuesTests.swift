@@ -24,10 +24,10 @@ import Testing
                 let middle = (first + next) / 2
                 #expect(fifo[UInt64(middle)] == middle)
             }
-            #expect(fifo.keptCount <= 2 * fifo.count + 34)
+            #expect(fifo.elements.count <= 2 * fifo.count + 34)
         }
         while !fifo.isEmpty { fifo.removeFirst() }
-        #expect(fifo.keptCount == 0 && fifo.nextNumber == UInt64(next))
+        #expect(fifo.elements.count == 0 && fifo.nextNumber == UInt64(next))
     }
 
     @Test func fifoLetsGoOfWhatHasLeft() {
@@ -97,7 +97,7 @@ import Testing
                 }
                 #expect(queue.count == model.count && queue.isEmpty == model.isEmpty)
                 #expect(queue.first?.number == model.keys.min())
-                #expect(queue.keptCount <= 2 * queue.count + 32)
+                #expect(queue.slots.count <= 2 * queue.count + 32)
             }
             #expect(queue.numbers == model.keys.sorted())
             #expect(queue.elements == queue.numbers.map { model[$0] })
@@ -112,7 +112,7 @@ import Testing
             queue.append(number, 2)
             queue.remove(number)
         }
-        #expect(queue.keptCount <= 34 && queue.first?.number == 1)
+        #expect(queue.slots.count <= 34 && queue.first?.number == 1)
     }
 
     @Test func theHeapBringsDeadlinesInOrderAndForgetsThoseThatDoNotCount() {

@@ -1,4 +1,5 @@
 import LifelineCore
+import LifelineTestSupport
 
 /// Keeps the frames it is handed.
 struct Frames: FrameSink {
@@ -10,9 +11,13 @@ struct Frames: FrameSink {
 struct FrameCount: FrameSink {
     var count = 0
     var byteCount = 0
+    /// The bytes that come in. Frames that do not lie in them were copied.
+    var chunk: UnsafeRawBufferPointer?
+    var copiedCount = 0
     mutating func receive(frame: UnsafeRawBufferPointer) {
         count += 1
         byteCount += frame.count
+        if let chunk, !frame.lies(within: chunk) { copiedCount += 1 }
     }
 }
 

@@ -33,11 +33,6 @@ extension SessionRecord {
             kept.byteCount <= own.outboundLimit.byteCount + (besides + cancelCount) * largest,
             "\(kept.byteCount) bytes are kept for the peer"
         )
-        demand(outbound.keptPlaceCount <= 2 * kept.frameCount + 80, "\(outbound.keptPlaceCount) places are taken up")
-        demand(
-            end.machine.inbound.keptPlaceCount <= 3 * own.inboundWindow.frameCount + 80,
-            "\(end.machine.inbound.keptPlaceCount) places of what came are taken up"
-        )
         demand(
             end.link != nil || openAtMostOnce.isEmpty,
             "messages \(openAtMostOnce.sorted()) outlive their connection"

@@ -34,10 +34,6 @@ package struct InboundMessages: Sendable {
     }
     /// Frames that had come before.
     package var duplicateCount: Int { lanes.ordinary.duplicateCount + lanes.urgent.duplicateCount }
-    /// Places that are taken up: what a test bounds.
-    package var keptPlaceCount: Int {
-        max(lanes.ordinary.keptPlaceCount, lanes.urgent.keptPlaceCount, unplaced.keptCount, held.count)
-    }
 
     /// Whether the peer is to be told now.
     package func isReportDue(now: MonotonicTime) -> Bool {

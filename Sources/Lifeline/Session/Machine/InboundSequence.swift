@@ -47,8 +47,6 @@ package struct InboundSequence: Sendable {
     package var processed: UInt64 { entries.firstNumber - 1 }
     /// Everything up to this place has come.
     package var received: UInt64 { entries.nextNumber - 1 }
-    /// Places that are taken up: what a test bounds.
-    package var keptPlaceCount: Int { entries.keptCount }
     /// Whether the peer does not know everything.
     package var hasUnreported: Bool { reportDeadline != nil }
     /// When `timerFired` is to be called, if nothing is sent before.

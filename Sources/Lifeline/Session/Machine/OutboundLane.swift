@@ -109,8 +109,6 @@ struct OutboundLane<Content: SessionContent>: Sendable {
     var lastSequence: UInt64 { sent.nextNumber - 1 }
     /// The last place that the peer has processed.
     var acknowledged: UInt64 { sent.firstNumber - 1 }
-    /// Places that entries take up: what a test bounds.
-    var keptPlaceCount: Int { max(waiting.keptCount, sent.keptCount, unadmitted.keptCount) }
     var unadmittedCount: Int { unadmitted.count }
 
     /// Whether a message that is accepted now is admitted at once.

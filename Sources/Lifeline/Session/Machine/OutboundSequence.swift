@@ -77,10 +77,6 @@ package struct OutboundSequence<Content: SessionContent>: Sendable {
     package func unprocessedSize(_ lane: SessionLane) -> SessionSize { lanes.read(lane) { $0.sentSize } }
     /// Requests that were not sent.
     var waitingRequestCount: Int { lanes.ordinary.waitingRequestCount }
-    /// Places that entries and deadlines take up: what a test bounds.
-    package var keptPlaceCount: Int {
-        max(lanes.ordinary.keptPlaceCount, lanes.urgent.keptPlaceCount, deadlines.count)
-    }
     /// The last places that the peer has processed.
     package var acknowledged: SessionAcknowledgement {
         SessionAcknowledgement(ordinary: lanes.ordinary.acknowledged, urgent: lanes.urgent.acknowledged)

@@ -1,4 +1,5 @@
 import Lifeline
+import LifelineTestSupport
 import Testing
 
 @Suite struct InboundSequenceTests {
@@ -41,7 +42,7 @@ import Testing
         for place in [UInt64(1), 3, 0, 5, .max] { inbound.finish(place, now: .ms(3)) }
         #expect(inbound.processed == 3 && inbound.nextDeadline == .ms(22))
         inbound.finish(4, now: .ms(4))
-        #expect(inbound.processed == 4 && inbound.nextDeadline == .ms(22) && inbound.keptPlaceCount == 0)
+        #expect(inbound.processed == 4 && inbound.nextDeadline == .ms(22) && keptPlaceCount(in: inbound) == 0)
     }
 
     @Test func thePeerIsToldAtOnceAfterABatchOrAWhile() throws {

@@ -1,4 +1,5 @@
 import Lifeline
+import LifelineTestSupport
 import Testing
 
 @Suite struct OutboundSequenceTests {
@@ -61,7 +62,7 @@ import Testing
         _ = try outbound.resume(.at(2, received: 3), window: wide, now: .ms(0))
         #expect(sent(&outbound) == "")
         #expect(try text(outbound.acknowledge(.init(ordinary: 3))) == "#3 processed")
-        #expect(outbound.keptSize == SessionSize() && outbound.keptPlaceCount == 0)
+        #expect(outbound.keptSize == SessionSize() && keptPlaceCount(in: outbound) == 0)
     }
 
     @Test func impossibleProgressIsRefusedAndChangesNothing() throws {
@@ -350,7 +351,7 @@ import Testing
         accept(&outbound, .push(10))
         #expect(text(outbound.end()) == "#3 inDoubt, #10 unsent")
         #expect(outbound.keptSize == SessionSize() && outbound.admittedSize(.ordinary) == SessionSize())
-        #expect(outbound.admittedSize(.urgent) == SessionSize() && outbound.keptPlaceCount == 0)
+        #expect(outbound.admittedSize(.urgent) == SessionSize() && keptPlaceCount(in: outbound) == 0)
     }
 
     @Test func memoryFollowsWhatIsKeptThoughTheFirstStays() throws {
@@ -363,7 +364,7 @@ import Testing
             _ = sent(&outbound)
             _ = try outbound.acknowledge(.init(urgent: UInt64(number) - 3))
         }
-        #expect(outbound.keptSize.frameCount == 4 && outbound.keptPlaceCount <= 45)
+        #expect(outbound.keptSize.frameCount == 4 && keptPlaceCount(in: outbound) <= 45)
     }
 }
 

@@ -1,4 +1,5 @@
 import Lifeline
+import LifelineTestSupport
 import Testing
 
 /// What a session's machine promises beyond single events.
@@ -174,7 +175,7 @@ import Testing
             #expect(server.inbound.progress.processed.ordinary == (place < 3 ? 2 : 4))
             _ = server.frames(now: .ms(1))
         }
-        #expect(server.outbound.keptSize == SessionSize() && server.inbound.keptPlaceCount == 0)
+        #expect(server.outbound.keptSize == SessionSize() && keptPlaceCount(in: server.inbound) == 0)
     }
 
     @Test func aRequestHasASerialAndAFrameOnePlace() throws {
