@@ -1,10 +1,10 @@
-internal import Glibc
 internal import LifelineCore
 internal import LifelineRuntime
 internal import NIOCore
 
 /// The one handler of a connection: finds frames in place, hands them on in batches, and writes what the outbound queue
-/// holds when tasks have run, or once a tick. It translates; `ConnectionStateMachine`, `Liveness`, `FrameAssembler` and the two queues decide.
+/// holds when tasks have run, or once a tick. It translates; `ConnectionStateMachine`, `Liveness`, `FrameAssembler` and the
+/// two queues decide.
 ///
 /// Inbound back-pressure: while the receiver's queue is over its high-water mark, the channel's `read` events are held
 /// here. One read may still come in after that. When the peer ends its side, NIO reads what the kernel still holds
@@ -23,10 +23,10 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     let now: () -> MonotonicTime
     let acknowledgedByteCount: (any Channel) -> UInt64?
     let unacknowledgedByteCount: (any Channel) -> UInt64?
-    /// Nil once it was called: what it has kept may have this.
+    /// Set to nil after the first call, to break the reference cycle.
     private var whenActive: ((ConnectionHandler, any Channel) -> Void)?
 
-    private var machine = ConnectionStateMachine()
+    var machine = ConnectionStateMachine()
     private var assembler: FrameAssembler
     var receiver: Receiver
     var context: ChannelHandlerContext?
@@ -34,7 +34,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     var executor: LoopExecutor?
     var pauses: ReadPauses = []
     private var isReadHeld = false
-    private var closeTimer: Scheduled<Void>?
+    var closeTimer: Scheduled<Void>?
     let metrics: TransportMetrics
     private let tracksDelivery: Bool
     let hasLayers: Bool
@@ -49,7 +49,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     var livenessTimer = LoopTimer()
     var isWriting = false
     private var replies: ReplyBacklog
-    private let replyBuffer: ReplyBuffer?
+    let replyBuffer: ReplyBuffer?
     /// Nil when this handler does not say how much is read.
     var sharedReadLength: NIOLoopBoundBox<Int>?
     private var readLength = ReadLength.normal
@@ -70,12 +70,12 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     /// Whether the peer's first bytes let it in.
     let letsAnybodyIn: Bool
     private let memoryBudget: MemoryBudget?
-    private var memoryCharge: MemoryCharge?
+    var memoryCharge: MemoryCharge?
     /// What is held for a peer that does not take what is written; 0 while it does.
     private var stalledByteCount = 0
     private let outboundMarks: WaterMarks
     /// What is being written; its memory is used on afterwards.
-    private var bytesInFlight = ByteBuffer()
+    var bytesInFlight = ByteBuffer()
 
     var inbox: Receiver.Inbox { receiver.inbox }
 
@@ -297,7 +297,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
         perform(machine.stopReceivingRequested())
     }
 
-    private func perform(_ action: ConnectionStateMachine.EndAction) {
+    func perform(_ action: ConnectionStateMachine.EndAction) {
         if let end = action.finishInput {
             if let violation = finishInput(end) { fail(violation, resetting: true) }
             // What comes from now on is for nobody, however much waits for the receiver. Pings are still answered, so that
@@ -308,7 +308,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     }
 
     /// Ends the receiver's input. Returns an error when the peer ended inside a frame.
-    private func finishInput(_ end: ConnectionStateMachine.InputEnd) -> ConnectionError? {
+    func finishInput(_ end: ConnectionStateMachine.InputEnd) -> ConnectionError? {
         if let failure = machine.failure {
             receiver.finish(throwing: failure)
             return nil
@@ -378,124 +378,4 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             }
         }
     }
-
-    private func completeOutput(_ result: Result<Void, any Error>) {
-        switch result {
-        case .failure(let error):
-            ioFailed(error)
-        case .success:
-            outputEnded.open(with: nil)
-            perform(machine.outputEnded())
-            // From now on the time is the peer's, for its end.
-            if let closeTimer {
-                closeTimer.cancel()
-                startCloseTimer()
-            }
-        }
-    }
-
-    // MARK: Closing
-
-    func close() {
-        guard case .begin(let action) = machine.closeRequested() else { return }
-        liveness?.closeRequested()
-        livenessTimer.cancel()
-        perform(action)
-        dropRest()
-        resumeReading(.all)
-        if outbound.finish(closing: .closedLocally) { flush() }
-        startCloseTimer()
-    }
-
-    private func startCloseTimer() {
-        guard let context, machine.failure == nil else { return }
-        let before = unwrittenByteCounts
-        closeTimer = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(closeTimeout)) {
-            switch self.machine.closeTimerEnded(madeProgress: self.unwrittenByteCounts != before) {
-            case .none: return
-            case .wait: self.startCloseTimer()
-            case .closeChannel: self.cutChannel()
-            }
-        }
-    }
-
-    /// What the queue and what the channel have still to write: either changes when the peer reads.
-    private var unwrittenByteCounts: [Int] { [outbound.unwrittenByteCount, channelByteCount] }
-
-    /// How many bytes of the write the kernel has not taken.
-    var channelByteCount: Int {
-        (try? context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
-    }
-
-    /// Closes at once. With `resetting`, a TCP peer sees a reset, so that it cannot take the end for a regular one.
-    func fail(_ reason: ConnectionError, resetting: Bool) {
-        guard machine.failed(reason), let context else { return endLastWait() }
-        // Before the peer can know, and come back.
-        if let end = machine.stopReceivingRequested().finishInput { _ = finishInput(end) }
-        defer { dropRest() }
-        if reason.code == .protocolViolation { context.triggerUserOutboundEvent(PeerViolatedProtocol(), promise: nil) }
-        if resetting, let socket = context.channel as? any SocketOptionProvider, context.remoteAddress?.port != nil {
-            // Done at once on the loop; a failure leaves an ordinary close.
-            _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))
-        }
-        cutChannel()
-    }
-
-    /// Closes the socket at once: layers must not make an end in order of it.
-    private func cutChannel() {
-        guard hasLayers else {
-            context?.close(promise: nil)
-            return
-        }
-        context?.triggerUserOutboundEvent(SocketCut(), promise: nil)
-    }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        ioFailed(error)
-    }
-
-    private func ioFailed(_ error: any Error) {
-        handle(.failure(error))
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        handle(.inactive(context.eventLoop))
-        context.fireChannelInactive()
-    }
-
-    func becameInactive(on eventLoop: any EventLoop) {
-        closeTimer?.cancel()
-        livenessTimer.cancel()
-        let violation = machine.becameInactive().finishInput.flatMap { finishInput($0) }
-        let failure = machine.failure ?? violation
-        let unwritten = outbound.close(failure ?? .closedLocally)
-        bytesInFlight = ByteBuffer()
-        _ = replyBuffer?.take { _, _ in }
-        outputEnded.open(with: failure)
-        let report = ClosureReport(
-            failure: failure,
-            failedInUse: machine.failedInUse || violation != nil,
-            peerEndedInTime: machine.peerEndedInTime,
-            unwrittenByteCount: unwritten,
-            lastInboundAt: liveness?.lastInboundAt,
-            acceptedFrameCount: outbound.acceptedFrameCount,
-            unacknowledgedFrameCount: nil
-        )
-        liveness = nil
-        memoryCharge?.update(0)
-        memoryCharge = nil
-        finish(report, waiting: machine.endedInOrder && violation == nil, on: eventLoop)
-    }
-}
-
-/// Why a connection is not read.
-struct ReadPauses: OptionSet {
-    let rawValue: UInt8
-    /// The receiver has enough.
-    static let receiver = ReadPauses(rawValue: 1)
-    /// Too many replies wait for the peer to read them.
-    static let replies = ReadPauses(rawValue: 2)
-    /// Other connections go first.
-    static let turn = ReadPauses(rawValue: 4)
-    static let all: ReadPauses = [.receiver, .replies, .turn]
 }

@@ -1,0 +1,114 @@
+internal import Glibc
+internal import LifelineCore
+internal import LifelineRuntime
+internal import NIOCore
+
+// How a connection ends: in order, with a failure, or at once.
+extension ConnectionHandler {
+    /// This side has ended its output, or could not.
+    func completeOutput(_ result: Result<Void, any Error>) {
+        switch result {
+        case .failure(let error):
+            ioFailed(error)
+        case .success:
+            outputEnded.open(with: nil)
+            perform(machine.outputEnded())
+            // From now on the time is the peer's, for its end.
+            if let closeTimer {
+                closeTimer.cancel()
+                startCloseTimer()
+            }
+        }
+    }
+
+    func close() {
+        guard case .begin(let action) = machine.closeRequested() else { return }
+        liveness?.closeRequested()
+        livenessTimer.cancel()
+        perform(action)
+        dropRest()
+        resumeReading(.all)
+        if outbound.finish(closing: .closedLocally) { flush() }
+        startCloseTimer()
+    }
+
+    private func startCloseTimer() {
+        guard let context, machine.failure == nil else { return }
+        let before = unwrittenByteCounts
+        closeTimer = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(closeTimeout)) {
+            switch self.machine.closeTimerEnded(madeProgress: self.unwrittenByteCounts != before) {
+            case .none: return
+            case .wait: self.startCloseTimer()
+            case .closeChannel: self.cutChannel()
+            }
+        }
+    }
+
+    /// What the queue and what the channel have still to write: either changes when the peer reads.
+    private var unwrittenByteCounts: [Int] { [outbound.unwrittenByteCount, channelByteCount] }
+
+    /// How many bytes of the write the kernel has not taken.
+    var channelByteCount: Int {
+        (try? context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+    }
+
+    /// Closes at once. With `resetting`, a TCP peer sees a reset, so that it cannot take the end for a regular one.
+    func fail(_ reason: ConnectionError, resetting: Bool) {
+        guard machine.failed(reason), let context else { return endLastWait() }
+        // Before the peer can know, and come back.
+        if let end = machine.stopReceivingRequested().finishInput { _ = finishInput(end) }
+        defer { dropRest() }
+        if reason.code == .protocolViolation { context.triggerUserOutboundEvent(PeerViolatedProtocol(), promise: nil) }
+        if resetting, let socket = context.channel as? any SocketOptionProvider, context.remoteAddress?.port != nil {
+            // Done at once on the loop; a failure leaves an ordinary close.
+            _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))
+        }
+        cutChannel()
+    }
+
+    /// Closes the socket at once: layers must not make an end in order of it.
+    private func cutChannel() {
+        guard hasLayers else {
+            context?.close(promise: nil)
+            return
+        }
+        context?.triggerUserOutboundEvent(SocketCut(), promise: nil)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        ioFailed(error)
+    }
+
+    func ioFailed(_ error: any Error) {
+        handle(.failure(error))
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        handle(.inactive(context.eventLoop))
+        context.fireChannelInactive()
+    }
+
+    func becameInactive(on eventLoop: any EventLoop) {
+        closeTimer?.cancel()
+        livenessTimer.cancel()
+        let violation = machine.becameInactive().finishInput.flatMap { finishInput($0) }
+        let failure = machine.failure ?? violation
+        let unwritten = outbound.close(failure ?? .closedLocally)
+        bytesInFlight = ByteBuffer()
+        _ = replyBuffer?.take { _, _ in }
+        outputEnded.open(with: failure)
+        let report = ClosureReport(
+            failure: failure,
+            failedInUse: machine.failedInUse || violation != nil,
+            peerEndedInTime: machine.peerEndedInTime,
+            unwrittenByteCount: unwritten,
+            lastInboundAt: liveness?.lastInboundAt,
+            acceptedFrameCount: outbound.acceptedFrameCount,
+            unacknowledgedFrameCount: nil
+        )
+        liveness = nil
+        memoryCharge?.update(0)
+        memoryCharge = nil
+        finish(report, waiting: machine.endedInOrder && violation == nil, on: eventLoop)
+    }
+}
