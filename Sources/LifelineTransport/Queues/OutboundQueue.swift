@@ -1,4 +1,5 @@
 package import LifelineCore
+internal import LifelineRuntime
 internal import NIOConcurrencyHelpers
 package import NIOCore
 
@@ -13,11 +14,12 @@ package struct PendingSend: Sendable, Hashable {
 /// the kernel are known. A frame is accepted while those are below the high-water mark; the memory held is at most that
 /// plus one offer, and one offer for each send that waits. The buffer is given back with each write.
 package final class OutboundQueue: Sendable {
-    private struct Waiter {
+    private struct WaitingSend {
         /// Nil when it is only room that is waited for.
         var frames: [UInt8]?
         var frameCount = 0
-        var continuation: CheckedContinuation<Void, any Error>?
+        /// Nil before its task waits.
+        var waiter: Waiter?
     }
 
     private struct State {
@@ -30,9 +32,9 @@ package final class OutboundQueue: Sendable {
         /// Frames of senders that were accepted, from the beginning.
         var acceptedFrameCount = 0
         /// Sends that wait in line. Gone once accepted or refused.
-        var waiters: [UInt64: Waiter] = [:]
-        /// Why sends were refused before anybody waited for them.
-        var refusals: [UInt64: ConnectionError] = [:]
+        var waiting: [UInt64: WaitingSend] = [:]
+        /// Why sends were refused, until their tasks learn of it.
+        var refusals: [UInt64: any Error] = [:]
         /// Why no more frames are taken, when that is not this side's doing.
         var finishReason: ConnectionError?
 
@@ -56,13 +58,24 @@ package final class OutboundQueue: Sendable {
         /// Why frames are refused.
         var refusal: ConnectionError { machine.closeReason ?? finishReason ?? .sendingFinished }
 
-        /// Drops waiting sends. Returns the tasks to fail; one that does not wait yet finds the reason when it does.
-        mutating func refuse(_ ids: [UInt64], _ reason: ConnectionError) -> [CheckedContinuation<Void, any Error>] {
+        /// Drops waiting sends. Returns the tasks to resume.
+        mutating func refuse(_ ids: [UInt64], _ reason: any Error) -> [Waiter] {
             ids.compactMap { id in
-                guard let waiter = waiters.removeValue(forKey: id) else { return nil }
-                if waiter.continuation == nil { refusals[id] = reason }
-                return waiter.continuation
+                guard let send = waiting.removeValue(forKey: id) else { return nil }
+                refusals[id] = reason
+                return send.waiter
             }
+        }
+
+        /// Keeps the waiter of a send while it waits.
+        mutating func park(_ waiter: Waiter, _ id: UInt64) -> Bool {
+            waiting[id]?.waiter = waiter
+            return waiting[id] != nil
+        }
+
+        /// Refuses a send whose task was cancelled, if it still waits.
+        mutating func cancel(_ id: UInt64) -> Waiter? {
+            machine.cancelled(id: id) ? refuse([id], CancellationError()).first : nil
         }
     }
 
@@ -93,7 +106,7 @@ package final class OutboundQueue: Sendable {
                 state.append(frames, count: count)
                 return .success(.accepted(scheduleFlush: scheduleFlush))
             case .wait(let id):
-                state.waiters[id] = Waiter(frames: Array(frames), frameCount: count)
+                state.waiting[id] = WaitingSend(frames: Array(frames), frameCount: count)
                 return .success(.pending(PendingSend(id: id)))
             case .refuse:
                 return .failure(state.refusal)
@@ -130,7 +143,7 @@ package final class OutboundQueue: Sendable {
             switch state.machine.roomRequested() {
             case .accept: return .success(nil)
             case .wait(let id):
-                state.waiters[id] = Waiter(frames: nil)
+                state.waiting[id] = WaitingSend()
                 return .success(PendingSend(id: id))
             case .refuse: return .failure(state.refusal)
             }
@@ -144,28 +157,17 @@ package final class OutboundQueue: Sendable {
     ///   the connection ends first.
     package nonisolated(nonsending) func wait(for pending: PendingSend) async throws {
         let id = pending.id
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                let result: Result<Void, any Error>? = state.withLockedValue { state in
-                    if let reason = state.refusals.removeValue(forKey: id) { return .failure(reason) }
-                    guard state.waiters[id] != nil else { return .success(()) }
-                    // A cancellation before this line found no continuation; one after it does.
-                    if Task.isCancelled, state.machine.cancelled(id: id) {
-                        state.waiters[id] = nil
-                        return .failure(CancellationError())
-                    }
-                    state.waiters[id]?.continuation = continuation
-                    return nil
-                }
-                if let result { continuation.resume(with: result) }
-            }
-        } onCancel: {
-            let waiter: Waiter? = state.withLockedValue { state in
-                guard state.waiters[id]?.continuation != nil, state.machine.cancelled(id: id) else { return nil }
-                return state.waiters.removeValue(forKey: id)
-            }
-            waiter?.continuation?.resume(throwing: CancellationError())
+        await state.wait {
+            $0.park($1, id)
+        } withdraw: {
+            $0.cancel(id)
         }
+        let refusal = state.withLockedValue { state in
+            // One that still waits was cancelled before its waiter was kept.
+            _ = state.cancel(id)
+            return state.refusals.removeValue(forKey: id)
+        }
+        if let refusal { throw refusal }
     }
 
     /// Takes no more frames, as this side closes the connection: fails those that wait with `reason`, unless this side was told
@@ -180,7 +182,7 @@ package final class OutboundQueue: Sendable {
             let action = state.machine.finishRequested(refusingWaiting: reason != nil)
             return (action.scheduleFlush, reason.map { state.refuse(action.refused, $0) } ?? [])
         }
-        if let reason { for waiter in refused { waiter.resume(throwing: reason) } }
+        for waiter in refused { waiter.resume() }
         return scheduleFlush
     }
 
@@ -255,10 +257,10 @@ package final class OutboundQueue: Sendable {
     package func completeWrite() -> Bool {
         let (scheduleFlush, admitted) = state.withLockedValue { state in
             let action = state.machine.written()
-            let admitted = action.admitted.compactMap { id -> CheckedContinuation<Void, any Error>? in
-                guard let waiter = state.waiters.removeValue(forKey: id) else { return nil }
-                waiter.frames?.withUnsafeBytes { state.append($0, count: waiter.frameCount) }
-                return waiter.continuation
+            let admitted = action.admitted.compactMap { id -> Waiter? in
+                guard let send = state.waiting.removeValue(forKey: id) else { return nil }
+                send.frames?.withUnsafeBytes { state.append($0, count: send.frameCount) }
+                return send.waiter
             }
             return (action.scheduleFlush, admitted)
         }
@@ -273,7 +275,7 @@ package final class OutboundQueue: Sendable {
             state.buffer = ByteBuffer()
             return (action.unwrittenByteCount, state.refuse(action.refused, reason))
         }
-        for waiter in refused { waiter.resume(throwing: reason) }
+        for waiter in refused { waiter.resume() }
         return unwritten
     }
 
