@@ -54,7 +54,7 @@ struct CallEcho: AsyncParsableCommand {
             do {
                 try await call.withRoom(describe: EchoRun.describe, afterLoss: "; asking again") { room in
                     room.news.stop()
-                    try await run.ask(room, concurrency: concurrency)
+                    try await run.sendEchoes(to: room, concurrency: concurrency)
                 }
             } catch {
                 await finish(run)
@@ -99,19 +99,19 @@ private actor EchoRun {
         return tally
     }
 
-    nonisolated func ask(_ room: Sample_Room_V1_RoomClient, concurrency: Int) async throws {
+    nonisolated func sendEchoes(to room: Sample_Room_V1_RoomClient, concurrency: Int) async throws {
         try await withThrowingDiscardingTaskGroup { group in
             for _ in 0..<concurrency {
                 group.addTask {
                     while let number = await self.next() {
-                        try await self.replied(try await self.ask(room, for: number))
+                        try await self.replied(try await self.echo(room, for: number))
                     }
                 }
             }
         }
     }
 
-    private nonisolated func ask(
+    private nonisolated func echo(
         _ room: Sample_Room_V1_RoomClient,
         for number: UInt64
     ) async throws -> Sample_Room_V1_EchoReply {

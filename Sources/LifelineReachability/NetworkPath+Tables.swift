@@ -22,12 +22,12 @@ extension NetworkInterface {
     fileprivate init(_ link: LinkRecord, in tables: NetworkTables, kind: Kind, isHostOnly: Bool) {
         let addresses = tables.addresses[link.index] ?? []
         let isActive = link.isUp && link.hasCarrier && !link.isLoopback
-        func works(_ version: IPAddress.Version) -> Bool {
+        func isUsable(_ version: IPAddress.Version) -> Bool {
             isActive && tables.routed.contains(NetworkTables.Way(version: version, interface: link.index))
                 && addresses.contains { $0.address.version == version && $0.isUsable }
         }
-        let (usesIPv4, usesIPv6) = (works(.v4), works(.v6))
-        func isDefault(_ version: IPAddress.Version) -> Bool {
+        let (usesIPv4, usesIPv6) = (isUsable(.v4), isUsable(.v6))
+        func hasDefaultRoute(_ version: IPAddress.Version) -> Bool {
             tables.routedByDefault.contains(NetworkTables.Way(version: version, interface: link.index))
         }
         self.init(
@@ -39,7 +39,7 @@ extension NetworkInterface {
             addresses: Set(addresses.map(\.address)).sorted(),
             usesIPv4: usesIPv4,
             usesIPv6: usesIPv6,
-            hasDefaultRoute: usesIPv4 && isDefault(.v4) || usesIPv6 && isDefault(.v6),
+            hasDefaultRoute: usesIPv4 && hasDefaultRoute(.v4) || usesIPv6 && hasDefaultRoute(.v6),
             isHostOnly: isHostOnly
         )
     }

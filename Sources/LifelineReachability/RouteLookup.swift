@@ -117,7 +117,7 @@ private struct Exchange {
     mutating func route(to address: IPAddress, over interface: Int32) throws(NetlinkError) -> RouteRecord? {
         sequence += 1
         var found: RouteRecord?
-        try ask(.route(to: address, over: interface, sequence: sequence)) { (type, payload) throws(NetlinkError) in
+        try request(.route(to: address, over: interface, sequence: sequence)) { (type, payload) throws(NetlinkError) in
             if type == RTM_NEWROUTE { found = try RouteRecord(payload: payload) }
         }
         return found
@@ -126,13 +126,13 @@ private struct Exchange {
     mutating func link(_ index: Int32) throws(NetlinkError) -> LinkRecord? {
         sequence += 1
         var found: LinkRecord?
-        try ask(.link(index, sequence: sequence)) { (type, payload) throws(NetlinkError) in
+        try request(.link(index, sequence: sequence)) { (type, payload) throws(NetlinkError) in
             if type == RTM_NEWLINK { found = try LinkRecord(payload: payload) }
         }
         return found
     }
 
-    private func ask(
+    private func request(
         _ request: NetlinkRequest,
         _ body: (_ type: Int, _ payload: RawSpan) throws(NetlinkError) -> Void
     ) throws(NetlinkError) {

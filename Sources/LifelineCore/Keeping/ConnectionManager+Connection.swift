@@ -42,7 +42,7 @@ extension ConnectionManager {
             if stoodUntil - since >= stabilityPeriod { backoff.refill() }
             return retryOrGiveUp(after: reason, now: now)
         case .draining(id):
-            return leave(to: .closed, reason, now: now)
+            return disconnect(to: .closed, reason, now: now)
         case .idle, .waitingForNetwork, .connecting, .ready, .backingOff, .draining, .gaveUp, .closed:
             return []
         }

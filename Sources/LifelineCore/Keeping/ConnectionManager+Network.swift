@@ -26,12 +26,12 @@ extension ConnectionManager {
         let reason = TransitionReason(.networkLost)
         switch machine {
         case .connecting(let id), .ready(let id, _):
-            return leave(to: .waitingForNetwork, reason, now: now, abandoning: id)
+            return disconnect(to: .waitingForNetwork, reason, now: now, abandoning: id)
         case .backingOff:
-            return leave(to: .waitingForNetwork, reason, now: now)
+            return disconnect(to: .waitingForNetwork, reason, now: now)
         case .draining(let id):
             // Nothing can be written any more.
-            return leave(to: .closed, reason, now: now, abandoning: id)
+            return disconnect(to: .closed, reason, now: now, abandoning: id)
         case .idle, .waitingForNetwork, .gaveUp, .closed:
             return []
         }

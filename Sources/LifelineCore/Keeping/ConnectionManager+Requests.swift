@@ -6,7 +6,7 @@ extension ConnectionManager {
         switch machine {
         case .idle:
             let reason = TransitionReason(.started)
-            return hasNetwork ? connect(reason, now: now) : leave(to: .waitingForNetwork, reason, now: now)
+            return hasNetwork ? connect(reason, now: now) : disconnect(to: .waitingForNetwork, reason, now: now)
         case .waitingForNetwork, .connecting, .ready, .backingOff, .draining, .gaveUp, .closed:
             return []
         }
@@ -25,7 +25,7 @@ extension ConnectionManager {
             return connect(reason, now: now)
         case .gaveUp:
             backoff.refill()
-            return hasNetwork ? connect(reason, now: now) : leave(to: .waitingForNetwork, reason, now: now)
+            return hasNetwork ? connect(reason, now: now) : disconnect(to: .waitingForNetwork, reason, now: now)
         case .idle, .waitingForNetwork, .connecting, .draining, .closed:
             // The network's return brings a fresh budget anyway.
             return []
@@ -40,9 +40,9 @@ extension ConnectionManager {
         case .ready(let id, _):
             return [move(to: .draining(id), reason, now: now), .drain(id)]
         case .connecting(let id), .draining(let id):
-            return leave(to: .closed, reason, now: now, abandoning: id)
+            return disconnect(to: .closed, reason, now: now, abandoning: id)
         case .idle, .waitingForNetwork, .backingOff, .gaveUp:
-            return leave(to: .closed, reason, now: now)
+            return disconnect(to: .closed, reason, now: now)
         case .closed:
             return []
         }
@@ -52,6 +52,6 @@ extension ConnectionManager {
     package mutating func cancelled(now: MonotonicTime) -> [Action] {
         let now = observe(now)
         if case .closed = machine { return [] }
-        return leave(to: .closed, TransitionReason(.cancelled), now: now, abandoning: connectionID)
+        return disconnect(to: .closed, TransitionReason(.cancelled), now: now, abandoning: connectionID)
     }
 }

@@ -146,7 +146,7 @@ extension ConnectionManager {
     }
 
     /// Goes to a state in which there is no connection; `abandoned` is given up.
-    mutating func leave(
+    mutating func disconnect(
         to next: State,
         _ reason: TransitionReason,
         now: MonotonicTime,
@@ -160,17 +160,17 @@ extension ConnectionManager {
     /// An attempt failed or a connection was lost, while there is a network: tries again, now or later, or gives up. Not
     /// before the end of a pause that the peer has asked for.
     mutating func retryOrGiveUp(after reason: TransitionReason, now: MonotonicTime) -> [Action] {
-        if reason.isFatal { return leave(to: .gaveUp, reason, now: now) }
+        if reason.isFatal { return disconnect(to: .gaveUp, reason, now: now) }
         switch backoff.attemptEnded() {
         case .connect:
             guard let pauseEnd, pauseEnd > now else { return connect(reason, now: now) }
-            return leave(to: .backingOff(until: pauseEnd), reason, now: now)
+            return disconnect(to: .backingOff(until: pauseEnd), reason, now: now)
         case .wait(let delay):
             let due = now + delay
-            return leave(to: .backingOff(until: max(due, pauseEnd ?? due)), reason, now: now)
+            return disconnect(to: .backingOff(until: max(due, pauseEnd ?? due)), reason, now: now)
         case .giveUp:
             let last = TransitionReason(.attemptsUsedUp, error: reason.asError)
-            return leave(to: .gaveUp, last, now: now)
+            return disconnect(to: .gaveUp, last, now: now)
         }
     }
 }

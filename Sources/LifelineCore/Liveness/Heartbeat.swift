@@ -140,10 +140,10 @@ package struct Heartbeat: Sendable {
         guard now >= deadline else { return .none }
         switch state {
         case .listening:
-            return .sendPing(number: ask(now: now))
+            return .sendPing(number: startProbing(now: now))
         case .probing(let series) where now - series.deadline > interval:
             // The machine slept: an answer had no chance to be read, so the question is asked anew.
-            return .sendPing(number: ask(now: now))
+            return .sendPing(number: startProbing(now: now))
         case .probing(var series):
             let hasProgressed = series.hasProgressed(acknowledged)
             if hasProgressed { series.lastProgress = now }
@@ -163,13 +163,13 @@ package struct Heartbeat: Sendable {
     package mutating func probe(now: MonotonicTime) -> UInt64 {
         switch state {
         case .listening:
-            return ask(now: now)
+            return startProbing(now: now)
         case .probing:
             return nextPing()
         }
     }
 
-    private mutating func ask(now: MonotonicTime) -> UInt64 {
+    private mutating func startProbing(now: MonotonicTime) -> UInt64 {
         state = .probing(Series(first: now, deadline: now + timeout, misses: 0))
         return nextPing()
     }

@@ -158,7 +158,7 @@ package struct Liveness: Sendable {
         unansweredByteCount += byteCount
         guard unansweredByteCount > unansweredByteLimit else { return .none }
         let now = now()
-        guard let number = ask(now: now) else { return .giveUp(.tooManyUnansweredBytes) }
+        guard let number = startProbing(now: now) else { return .giveUp(.tooManyUnansweredBytes) }
         answerDeadline = now + answerTimeout
         return .sendPing(number: number)
     }
@@ -185,12 +185,12 @@ package struct Liveness: Sendable {
 
     /// There is a reason to doubt that the peer is still there.
     package mutating func probe(now: MonotonicTime) -> Action {
-        guard input == .reading, let number = ask(now: now) else { return .none }
+        guard input == .reading, let number = startProbing(now: now) else { return .none }
         return .sendPing(number: number)
     }
 
     /// The number of a ping to send; nil when there is no asking the peer.
-    private mutating func ask(now: MonotonicTime) -> UInt64? {
+    private mutating func startProbing(now: MonotonicTime) -> UInt64? {
         guard heartbeat != nil else { return nil }
         isAsking = true
         heartbeat?.received(at: lastLife)

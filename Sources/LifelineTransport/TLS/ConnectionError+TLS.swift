@@ -34,37 +34,37 @@ extension ConnectionError {
         // The machine at the other end has gone, or is not well: both may be over the next time.
         if stack == [.eofDuringHandshake] || stack.isEmpty { return nil }
         let names = stack.map(\.description).joined(separator: "; ")
-        func has(_ candidates: String...) -> Bool { candidates.contains { names.contains(":\($0)") } }
+        func containsAny(_ candidates: String...) -> Bool { candidates.contains { names.contains(":\($0)") } }
 
-        if has("TLSV1_ALERT_INTERNAL_ERROR", "TLSV1_ALERT_USER_CANCELLED") {
+        if containsAny("TLSV1_ALERT_INTERNAL_ERROR", "TLSV1_ALERT_USER_CANCELLED") {
             return ConnectionError(
                 code: .connectFailed,
                 message: "The peer gave the TLS connection up for a reason of its own.",
                 cause: cause
             )
         }
-        if has("UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION") {
+        if containsAny("UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION") {
             return ConnectionError(
                 code: .tlsVersionUnsupported,
                 message: "This side and \(peer) have no version of TLS in common. Have \(peer) speak TLS 1.2 or 1.3.",
                 cause: cause
             )
         }
-        if has("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST") {
+        if containsAny("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST") {
             return ConnectionError(
                 code: .tlsRejected,
                 message: "The peer does not speak TLS. Check the port, and whether the endpoint is to be tcp or ws.",
                 cause: cause
             )
         }
-        if has("PEER_DID_NOT_RETURN_A_CERTIFICATE") {
+        if containsAny("PEER_DID_NOT_RETURN_A_CERTIFICATE") {
             return ConnectionError(
                 code: .tlsRejected,
                 message: "The peer showed no certificate, which this side wants.",
                 cause: cause
             )
         }
-        if has(
+        if containsAny(
             "SSLV3_ALERT_BAD_CERTIFICATE",
             "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE",
             "SSLV3_ALERT_CERTIFICATE_REVOKED",

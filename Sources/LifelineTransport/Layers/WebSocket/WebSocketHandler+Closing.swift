@@ -47,7 +47,7 @@ extension WebSocketHandler {
                 linger = .waiting(wait)
                 return
             }
-            hangUp(context, promise)
+            closeTransport(context, promise)
         }
     }
 
@@ -74,13 +74,13 @@ extension WebSocketHandler {
         if isOverdue || wait.isAfterFailure {
             cut(context, wait.close)
         } else {
-            hangUp(context, wait.close)
+            closeTransport(context, wait.close)
         }
     }
 
     /// When both sides have closed, all is said: a layer below says that it is the end, and does not wait for the peer to say
     /// so once more, which many do not.
-    private func hangUp(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
+    private func closeTransport(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
         guard machine.hasPeerClosed, !machine.maySend else {
             // What ends now is no cut of the peer's.
             _ = machine.transportEnded()
