@@ -2,12 +2,12 @@
 
 extension ClientMachine {
     /// Without jitter, so that times can be written down. Backoff 1 s × 2, closing 5 s, looking for sleep every 15 s, pauses
-    /// of 60 s at most; three messages may wait, and the 30 bytes of those of the tests.
+    /// of 60 s at most; three messages may wait, and 40 bytes: more than those of the tests have.
     init(hasNetwork: Bool = true) {
         var configuration = Configuration()
         configuration.backoff.jitter = 0
         configuration.sendQueue.maximumMessageCount = 3
-        configuration.sendQueue.maximumByteCount = 30
+        configuration.sendQueue.maximumByteCount = 40
         configuration.sleepWatchInterval = .seconds(30)
         configuration.maximumPause = .seconds(60)
         self.init(configuration, seed: 1, hasNetwork: hasNetwork)

@@ -165,19 +165,27 @@ extension ClientMachineMatrixTests {
         gaveUp: wait(1) [gaveUp queued 1 due 3.5]
         """,
         .offerLarge: """
-        idle idleOffline: wait(1) [idle queued 1 of 11 bytes due 2.5]
-        waitingForNetwork: wait(1) [waitingForNetwork queued 1 of 11 bytes due 2.5]
-        connecting endedEarly givenUpNext replaced: wait(1) [connecting #1 queued 1 of 11 bytes due 2.5]
-        connectingQueued handing handingThird withdrawing: fail(sendQueueFull)
-        givenUp lost: wait(1) [waitingForNetwork #1 queued 1 of 11 bytes due 2.5]
+        idle idleOffline: wait(1) [idle queued 1 of 20 bytes due 2.5]
+        waitingForNetwork: wait(1) [waitingForNetwork queued 1 of 20 bytes due 2.5]
+        connecting endedEarly givenUpNext replaced: wait(1) [connecting #1 queued 1 of 20 bytes due 2.5]
+        connectingQueued: wait(3) [connecting #1 queued 3 of 40 bytes due 2.0]
+        handing withdrawing: fail(sendQueueFull)
+        givenUp lost: wait(1) [waitingForNetwork #1 queued 1 of 20 bytes due 2.5]
         ready stable pausing pausingStable: sendNow
-        failed: wait(2) [ready #1 queued 2 of 21 bytes due 2.5]
-        ended: wait(1) [backingOff #1 queued 1 of 11 bytes due 1.0]
-        endedNext: wait(1) [connecting #1 queued 1 of 11 bytes due 13.5]
-        endedHanding: wait(2) [backingOff #1 queued 2 of 21 bytes due 1.0]
+        handingThird: wait(5) [ready #1 queued 3 of 40 bytes due 2.5]
+        failed: wait(2) [ready #1 queued 2 of 30 bytes due 2.5]
+        ended: wait(1) [backingOff #1 queued 1 of 20 bytes due 1.0]
+        endedNext: wait(1) [connecting #1 queued 1 of 20 bytes due 13.5]
+        endedHanding: wait(2) [backingOff #1 queued 2 of 30 bytes due 1.0]
         cancelled draining drainingHanding closedEnded closedEndedByUser over: fail(closedLocally)
-        backingOff: wait(1) [backingOff queued 1 of 11 bytes due 1.0]
-        gaveUp: wait(1) [gaveUp queued 1 of 11 bytes due 2.5]
+        backingOff: wait(1) [backingOff queued 1 of 20 bytes due 1.0]
+        gaveUp: wait(1) [gaveUp queued 1 of 20 bytes due 2.5]
+        """,
+        .offerTooLarge: """
+        idle idleOffline waitingForNetwork connecting connectingQueued endedEarly givenUp givenUpNext handing \
+        handingThird withdrawing failed ended endedNext endedHanding lost replaced backingOff gaveUp: fail(sendQueueFull)
+        ready stable pausing pausingStable: sendNow
+        cancelled draining drainingHanding closedEnded closedEndedByUser over: fail(closedLocally)
         """,
         .cancelFirst: """
         connectingQueued: m1 cancelled [connecting #1 queued 1 due 3.0]

@@ -49,7 +49,7 @@ import Testing
         case closed, closedReset, closedWithinFrame, closedViolated, closedWithoutEnd, closedSilent, closedOther
         case timerEarly, timerDue, timerLate
         case reconnect, beginClose, close, cut, cancel
-        case offerWait, offerFail, offerDrop, offerLarge, cancelFirst, cancelSecond
+        case offerWait, offerFail, offerDrop, offerLarge, offerTooLarge, cancelFirst, cancelSecond
         case sendFailed, sendFailedOther, handedOver, refused, handedOverOther
     }
 
@@ -167,7 +167,9 @@ import Testing
         case .offerWait: return offer(.wait(timeout: .seconds(2)), to: &machine, now: now)
         case .offerFail: return offer(.fail, to: &machine, now: now)
         case .offerDrop: return offer(.drop(after: .seconds(3)), to: &machine, now: now)
-        case .offerLarge: return offer(.wait(timeout: .seconds(2)), byteCount: 11, to: &machine, now: now)
+        // It has just room behind two others.
+        case .offerLarge: return offer(.wait(timeout: .seconds(2)), byteCount: 20, to: &machine, now: now)
+        case .offerTooLarge: return offer(.wait(timeout: .seconds(2)), byteCount: 41, to: &machine, now: now)
         case .cancelFirst: return line(machine.sendCancelled(1))
         case .cancelSecond: return line(machine.sendCancelled(2))
         case .sendFailed: return line(machine.sendFailed(on: 1))
