@@ -22,14 +22,15 @@ extension SessionHello {
         attempt: UInt64 = 1,
         progress: SessionProgress = SessionProgress(processed: SessionAcknowledgement(), received: 0),
         window: SessionWindow = SessionWindow(frameCount: 100, byteCount: 1000),
-        frameLimit: Int = 1000
+        frameLimit: Int = 1000,
+        requestLimit: Int = 10
     ) -> SessionHello {
         SessionHello(
             session: session,
             attempt: attempt,
             progress: progress,
             window: window,
-            maximumRequestCount: 10,
+            maximumRequestCount: requestLimit,
             maximumFrameLength: frameLimit
         )
     }
@@ -41,7 +42,8 @@ extension SessionWelcome {
         isResumed: Bool = false,
         progress: SessionProgress = SessionProgress(processed: SessionAcknowledgement(), received: 0),
         window: SessionWindow = SessionWindow(frameCount: 100, byteCount: 1000),
-        frameLimit: Int = 1000
+        frameLimit: Int = 1000,
+        requestLimit: Int = 10
     ) -> SessionWelcome {
         SessionWelcome(
             version: 1,
@@ -49,7 +51,7 @@ extension SessionWelcome {
             isResumed: isResumed,
             progress: progress,
             window: window,
-            maximumRequestCount: 10,
+            maximumRequestCount: requestLimit,
             maximumFrameLength: frameLimit
         )
     }
