@@ -21,8 +21,16 @@ package final class SimulatedSessionEnd {
     /// What goes with each opening.
     package var details = SessionOpeningDetails()
 
+    /// What it shares with other sessions; nil: nothing.
+    package var budget: SimulatedSessionBudget? {
+        didSet { machine.allowance = budget == nil ? .unlimited : .none }
+    }
+
     /// Whether it leaves `received` 0 in its openings, and so is sent again what it has not processed.
     package var understatesReceived = false
+
+    /// How many frames connections have refused.
+    package private(set) var failedSendCount = 0
 
     private var batches: [[Machine.Action]] = []
     private var runsBatches = false
@@ -86,6 +94,7 @@ package final class SimulatedSessionEnd {
         for frame in frames {
             switch frame {
             case .success(let frame):
+                budget?.allow(frame, for: &machine)
                 perform(machine.received(frame, over: link.id, now: now), pumps: false, now: now)
             case .failure(let violation):
                 perform(machine.receivedViolation(violation, over: link.id, now: now), pumps: false, now: now)
@@ -108,6 +117,7 @@ package final class SimulatedSessionEnd {
         now: MonotonicTime,
         accepted: (Machine.Offer) -> Void
     ) {
+        budget?.allow(payload, for: &machine)
         let (offer, actions) = machine.push(.outgoing(payload), of: request, delivery, isObserved: true, now: now)
         accepted(offer)
         perform(actions, now: now)
@@ -119,6 +129,7 @@ package final class SimulatedSessionEnd {
         deadline: MonotonicTime?,
         now: MonotonicTime
     ) throws(RequestError) -> Machine.RequestID {
+        budget?.allow(payload, for: &machine)
         let id = try machine.request(.outgoing(payload), waiter, deadline: deadline, now: now)
         pump(now: now)
         return id
@@ -132,6 +143,7 @@ package final class SimulatedSessionEnd {
     }
 
     package func respond(to request: IncomingRequest, _ payload: OutgoingPayload, now: MonotonicTime) {
+        budget?.allow(payload, for: &machine)
         perform(machine.respond(to: request, .outgoing(payload), now: now).1, now: now)
     }
 
@@ -169,11 +181,17 @@ package final class SimulatedSessionEnd {
     /// Writes what there is to write, as long as the connection has room for it.
     package func pump(now: MonotonicTime) {
         while let link, let (frame, actions) = machine.nextFrame(hasRoom: link.hasRoom(from: side), now: now) {
-            link.write(understatesReceived ? frame.understated : frame, details, from: side, now: now)
-            enqueue(actions, now: now)
+            if link.refuses(from: side) {
+                failedSendCount += 1
+                enqueue(actions + machine.sendingFailed(), now: now)
+            } else {
+                link.write(understatesReceived ? frame.understated : frame, details, from: side, now: now)
+                enqueue(actions, now: now)
+            }
         }
         enqueue(machine.offeredFrames(hasRoom: link?.hasRoom(from: side) ?? true, now: now), now: now)
         while let closed = closedLinks.popLast() { disconnected(closed, now: now) }
+        budget?.takeBackExcess(of: &machine, isConnected: link != nil)
         runBatches(now: now)
     }
 

@@ -25,6 +25,8 @@ package final class SimulatedSessionLink {
         var deliveredByteCount = 0
         /// Whether its writer has ended it in order.
         var isEnded = false
+        /// Whether it takes nothing more from its writer, who is told so.
+        var isRefusing = false
         var assembler: FrameAssembler
 
         var waitingByteCount: Int { bytes.count - head }
@@ -61,6 +63,8 @@ package final class SimulatedSessionLink {
     package func waitingByteCount(to side: Side) -> Int { self[side].waitingByteCount }
     /// Whether what is written to a side gets nowhere.
     package func isLost(to side: Side) -> Bool { self[side].arrivingByteCount != nil }
+    /// Whether a side can write nothing more, and is told so when it tries.
+    package func refuses(from side: Side) -> Bool { self[side.other].isRefusing }
     /// Whether everything came to a side that will, and its writer has said that this was all.
     package func isAtEnd(at side: Side) -> Bool {
         self[side].isEnded && !isLost(to: side) && self[side].waitingByteCount == 0
@@ -83,6 +87,11 @@ package final class SimulatedSessionLink {
     /// A side writes nothing more. What it wrote still comes.
     package func end(from side: Side) {
         self[side.other].isEnded = true
+    }
+
+    /// From now on a side can write nothing more, and is told so when it tries.
+    package func refuse(from side: Side) {
+        self[side.other].isRefusing = true
     }
 
     /// From now on only so many bytes of what is under way come to a side.

@@ -9,6 +9,8 @@ package final class SimulatedSessionServer {
     package struct Configuration {
         package var options = SessionOptions()
         package var registry = SessionRegistryConfiguration()
+        /// What all sessions share; nil: nothing.
+        package var budget: SimulatedSessionBudget?
 
         package init() {}
     }
@@ -133,9 +135,16 @@ package final class SimulatedSessionServer {
     }
 
     /// Another process takes its place, which knows nothing of the sessions. What was written may still come.
-    package func restart(now: MonotonicTime) {
+    ///
+    /// - Parameter endsSessionsFirst: whether the sessions end while they have their connections.
+    package func restart(endsSessionsFirst: Bool, now: MonotonicTime) {
+        if endsSessionsFirst { shutDownSessions(now: now) }
         for connection in connections { disconnected(connection.link, now: now) }
         registry = SessionRegistry(configuration.registry, seed: 1)
+        shutDownSessions(now: now)
+    }
+
+    private func shutDownSessions(now: MonotonicTime) {
         for (_, end) in sessions { end.end(.shutDown, now: now) }
     }
 
@@ -166,6 +175,7 @@ package final class SimulatedSessionServer {
         case .create(let credentials, let box):
             let (id, end) = (credentials.id, box.end)
             sessions.append((id, end))
+            end.budget = configuration.budget
             end.details = SessionOpeningDetails(keptDuration: configuration.registry.keptDuration)
             onSession(end)
             let observe = end.onActions

@@ -41,6 +41,8 @@ extension SessionRecord {
         let waiting = unprocessed.reduce(0) { $0 + $1.byteCount }
         demand(unprocessed.count <= 2 * own.inboundWindow.frameCount, "\(unprocessed.count) pushes wait for handlers")
         demand(waiting <= 2 * max(own.inboundWindow.byteCount, largest), "\(waiting) bytes wait for handlers")
+        let counted = waiting + unprocessed.count * SessionPayload.messageOverhead
+        demand(counted <= end.machine.inbound.unprocessedByteCount, "pushes count as processed that wait for handlers")
         demand(running.count <= own.maximumRunningCount, "\(running.count) requests run")
         let runningByteCount = running.reduce(0) { $0 + $1.byteCount }
         demand(

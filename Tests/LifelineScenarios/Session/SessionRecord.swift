@@ -198,6 +198,8 @@ final class SessionRecord {
                 switch refusal {
                 case .closing: demand(isClosing, "a request is refused as if it were closing")
                 case .tooManyRunning: demand(!isClosing, "a request is refused though it closes")
+                case .serverHandlers, .serverMemory:
+                    demand(!isClosing && self.end.budget != nil, "a request is refused as \(refusal)")
                 default: fail("\(name): a request is refused as \(refusal)")
                 }
                 if let number = beganRequest(content) { ended.insert(number) }

@@ -107,6 +107,7 @@ extension SessionScenario {
         for side in Link.Side.allCases {
             // One direction alone may die.
             if below(4) == 0 { continue }
+            if below(3) == 0 { link.refuse(from: side) }
             let count = link.deliverableByteCount(to: side)
             link.lose(to: side, after: count == 0 || below(2) == 0 ? 0 : below(count + 1))
         }
@@ -120,7 +121,7 @@ extension SessionScenario {
         default: break
         }
         unseenByClient.insert(link.id)
-        if below(3) > 0 { unseenByServer.insert(link.id) }
+        if below(3) > 0 || link.refuses(from: .server) { unseenByServer.insert(link.id) }
     }
 
     /// A side sees that a connection is gone.
@@ -157,7 +158,7 @@ extension SessionScenario {
         note("the server restarts")
         isDraining = false
         result.totals.restarts += 1
-        server.restart(now: now)
+        server.restart(endsSessionsFirst: below(2) == 0, now: now)
         // Connections end with the process, at whatever byte.
         for link in links { unseenByClient.insert(link.id) }
     }
@@ -196,7 +197,7 @@ extension SessionScenario {
         isQuiet = true
         note("all is well from now on")
         if isDraining { restart() }
-        for link in links where link !== client.link || link.isLost(to: .client) || link.isLost(to: .server) {
+        for link in links where link !== client.link || isDead(link) {
             seen(link, by: .client)
             seen(link, by: .server)
         }
@@ -216,6 +217,11 @@ extension SessionScenario {
         for link in links { server.disconnected(link, now: now) }
         advance(by: server.configuration.registry.keptDuration)
         if !liveRecords.isEmpty || server.registeredCount > 0 { failure.note("sessions do not expire") }
+        if let held = budget?.held, held != .none { failure.note("\(held) is held by no session") }
+    }
+
+    private func isDead(_ link: Link) -> Bool {
+        Link.Side.allCases.contains { link.isLost(to: $0) || link.refuses(from: $0) }
     }
 
     /// Lets everything happen that can, until nothing does.

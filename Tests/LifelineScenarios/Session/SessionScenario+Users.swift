@@ -34,6 +34,10 @@ extension SessionScenario {
             if case .tooLong = offer {
                 record.demand(frameLength > record.peerFrameLimit, "push \(number) is refused as too long")
             }
+            if case .exhausted = offer {
+                result.totals.exhaustedPushes += 1
+                record.demand(record.end.budget != nil, "push \(number) is refused for want of what nobody shares")
+            }
             guard case .accepted(let id, let isAdmitted) = offer else { return }
             let sent = SessionRecord.Sent(delivery: delivery, method: method, frameLength: frameLength)
             record.accepted(number, sent, as: id, isAdmitted: isAdmitted)
@@ -145,7 +149,10 @@ extension SessionScenario {
         for action in actions {
             switch action {
             case .refuseRequest(let request, _, let refusal): record.end.refuse(request, refusal, now: now)
-            case .peerLeaving(let pause): if record === clientRecord { awayUntil = now + pause }
+            case .peerLeaving(let pause):
+                guard record === clientRecord else { break }
+                awayUntil = now + pause
+                if pause == Self.budgetPause { result.totals.sentAwayClients += 1 }
             case .notWelcomed: result.totals.lateWelcomes += 1
             case .sayGoodbye: result.totals.replacedConnections += 1
             case .closeConnection(_, .inOrder):
@@ -160,6 +167,7 @@ extension SessionScenario {
 
     /// The server has begun a session.
     func began(_ end: End) {
+        if isDraining { failure.note("a session begins at a server that goes away") }
         let record = SessionRecord(
             end,
             "server \(serverRecords.count + 1)",

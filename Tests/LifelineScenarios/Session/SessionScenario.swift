@@ -30,6 +30,10 @@ package final class SessionScenario {
         /// Connections that a newer one replaced, and those that a client left as the server goes away; sessions that took
         /// too long to close.
         package var (replacedConnections, leftConnections, overdueClosings) = (0, 0, 0)
+        /// Pushes that a server refused, and clients that it sent away, as its sessions kept as much as they may.
+        package var (exhaustedPushes, sentAwayClients) = (0, 0)
+        /// Frames that connections refused, as they were about to be gone.
+        package var failedSends = 0
         package var (bytes, steps) = (0, 0)
 
         package init() {}
@@ -60,6 +64,8 @@ package final class SessionScenario {
     let capacity: Int
     let largestFiller: Int
     let serverUnderstates: Bool
+    /// What the server's sessions share.
+    let budget: SimulatedSessionBudget?
     /// Until then a client does not come back to a server that has sent it away.
     var awayUntil = MonotonicTime(nanoseconds: 0)
 
@@ -74,6 +80,8 @@ package final class SessionScenario {
         configuration.registry.maximumSessionCount = Int.random(in: 2...8, using: &random)
         configuration.registry.fullSpread = .milliseconds(500)
         configuration.registry.drainSpread = .milliseconds(300)
+        budget = Int.random(in: 0..<3, using: &random) == 0 ? .random(using: &random) : nil
+        configuration.budget = budget
         capacity = [60, 200, 1_000, 5_000].randomElement(using: &random) ?? 200
         // The largest are too long for some peers' frames.
         largestFiller = [10, 60, 210].randomElement(using: &random) ?? 60
@@ -95,8 +103,9 @@ package final class SessionScenario {
         server.onSession = { [unowned self] end in began(end) }
         server.onResume = { [unowned self] in result.totals.resumes += 1 }
         server.onOvertaken = { [unowned self] in result.totals.overtakenHellos += 1 }
-        server.onExpiry = { [unowned self] _ in
+        server.onExpiry = { [unowned self] end in
             note("a session expires")
+            if end.link != nil { failure.note("a session expires that has a connection") }
             result.totals.expiredSessions += 1
         }
         server.decisionTime = { [unowned self] in
@@ -104,6 +113,9 @@ package final class SessionScenario {
             isQuiet || below(3) > 0 ? .zero : .milliseconds(below(200))
         }
     }
+
+    /// How long a client stays away that is sent away for want of what the sessions share: longer than for any other reason.
+    static let budgetPause = Duration.milliseconds(600)
 
     let failure: FirstFailure
 
@@ -146,6 +158,10 @@ package final class SessionScenario {
         for record in liveRecords { record.check(peer: client.options, largest: largest, now: now) }
         let registry = server.configuration.registry
         if server.registeredCount > registry.maximumSessionCount { failure.note("the server has too many sessions") }
+        for record in liveRecords where isDraining && record.end.link != nil {
+            guard case .none = record.end.machine.life.drain else { continue }
+            failure.note("a client is not told that the server goes away")
+        }
         for link in links {
             for side in Link.Side.allCases where link.waitingByteCount(to: side) > capacity + largest + 400 {
                 failure.note("\(link.waitingByteCount(to: side)) bytes wait on a connection")
@@ -167,6 +183,7 @@ package final class SessionScenario {
             result.totals.messages += record.pushes.count
             result.totals.requests += record.requests.count
             result.totals.refusedRequests += record.refusedCount
+            result.totals.failedSends += record.end.failedSendCount
             result.totals.duplicates += record.end.machine.inbound.duplicateCount
             for code in record.results.values {
                 if code == .cancelled { result.totals.cancelledRequests += 1 }
@@ -220,8 +237,21 @@ extension SessionScenario.Totals {
         sum.replacedConnections += other.replacedConnections
         sum.leftConnections += other.leftConnections
         sum.overdueClosings += other.overdueClosings
+        sum.exhaustedPushes += other.exhaustedPushes
+        sum.sentAwayClients += other.sentAwayClients
+        sum.failedSends += other.failedSends
         sum.bytes += other.bytes
         sum.steps += other.steps
+    }
+}
+
+extension SimulatedSessionBudget {
+    /// A small one: some sessions, and sometimes a single one, reach its limits.
+    static func random(using random: inout SimulationRandom) -> SimulatedSessionBudget {
+        var limit = SessionAllowance.unlimited
+        limit.byteCount = Int.random(in: 2_000...12_000, using: &random)
+        limit.handlerCount = Int.random(in: 1...6, using: &random)
+        return SimulatedSessionBudget(limit: limit, pause: SessionScenario.budgetPause)
     }
 }
 
