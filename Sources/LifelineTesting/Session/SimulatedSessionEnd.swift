@@ -14,8 +14,8 @@ package final class SimulatedSessionEnd {
     package private(set) var machine: Machine
     /// The present connection.
     package private(set) var link: SimulatedSessionLink?
-    /// Older connections that are not gone yet.
-    private var olderLinks: [UInt64: SimulatedSessionLink] = [:]
+    /// Other connections that are not gone yet: older ones, and those for which the machine has no use.
+    private var otherLinks: [UInt64: SimulatedSessionLink] = [:]
     /// What the machine decided at one time.
     package var onActions: ([Machine.Action]) -> Void = { _ in }
     /// What goes with each opening.
@@ -69,7 +69,8 @@ package final class SimulatedSessionEnd {
     }
 
     private func replaceLink(_ link: SimulatedSessionLink) {
-        if let older = self.link { olderLinks[older.id] = older }
+        guard link.id == machine.connectionID else { return otherLinks[link.id] = link }
+        if let older = self.link { otherLinks[older.id] = older }
         self.link = link
     }
 
@@ -80,7 +81,7 @@ package final class SimulatedSessionEnd {
 
     /// A connection is gone.
     package func disconnected(_ link: SimulatedSessionLink, now: MonotonicTime) {
-        olderLinks[link.id] = nil
+        otherLinks[link.id] = nil
         if self.link === link { self.link = nil }
         perform(machine.disconnected(link.id, now: now), now: now)
     }
@@ -94,7 +95,7 @@ package final class SimulatedSessionEnd {
         for frame in frames {
             switch frame {
             case .success(let frame):
-                budget?.allow(frame, for: &machine)
+                take(machine.lacking(for: frame))
                 perform(machine.received(frame, over: link.id, now: now), pumps: false, now: now)
             case .failure(let violation):
                 perform(machine.receivedViolation(violation, over: link.id, now: now), pumps: false, now: now)
@@ -117,7 +118,7 @@ package final class SimulatedSessionEnd {
         now: MonotonicTime,
         accepted: (Machine.Offer) -> Void
     ) {
-        budget?.allow(payload, for: &machine)
+        take(machine.lacking(toSend: .outgoing(payload)))
         let (offer, actions) = machine.push(.outgoing(payload), of: request, delivery, isObserved: true, now: now)
         accepted(offer)
         perform(actions, now: now)
@@ -129,7 +130,7 @@ package final class SimulatedSessionEnd {
         deadline: MonotonicTime?,
         now: MonotonicTime
     ) throws(RequestError) -> Machine.RequestID {
-        budget?.allow(payload, for: &machine)
+        take(machine.lacking(toSend: .outgoing(payload)))
         let id = try machine.request(.outgoing(payload), waiter, deadline: deadline, now: now)
         pump(now: now)
         return id
@@ -143,11 +144,12 @@ package final class SimulatedSessionEnd {
     }
 
     package func respond(to request: IncomingRequest, _ payload: OutgoingPayload, now: MonotonicTime) {
-        budget?.allow(payload, for: &machine)
+        take(machine.lacking(toSend: .outgoing(payload)))
         perform(machine.respond(to: request, .outgoing(payload), now: now).1, now: now)
     }
 
     package func refuse(_ request: IncomingRequest, _ refusal: RequestRefusal, now: MonotonicTime) {
+        take(machine.lacking(toSend: .refusal(refusal)))
         perform(machine.refuse(request, refusal, now: now), now: now)
     }
 
@@ -191,8 +193,12 @@ package final class SimulatedSessionEnd {
         }
         enqueue(machine.offeredFrames(hasRoom: link?.hasRoom(from: side) ?? true, now: now), now: now)
         while let closed = closedLinks.popLast() { disconnected(closed, now: now) }
-        budget?.takeBackExcess(of: &machine, isConnected: link != nil)
+        budget?.takeBackExcess(of: &machine)
         runBatches(now: now)
+    }
+
+    private func take(_ need: SessionNeed?) {
+        if let need { budget?.take(need, for: &machine) }
     }
 
     private func perform(_ actions: [Machine.Action], pumps: Bool = true, now: MonotonicTime) {
@@ -221,7 +227,7 @@ package final class SimulatedSessionEnd {
     }
 
     private func connection(_ id: UInt64) -> SimulatedSessionLink? {
-        link?.id == id ? link : olderLinks[id]
+        link?.id == id ? link : otherLinks[id]
     }
 
     /// What the user does meanwhile comes behind it, as in the real driver.

@@ -16,68 +16,31 @@ final class SharedSessionBudget: Sendable {
     /// The sum of all allowances that sessions hold.
     var held: SessionAllowance { budget.withLockedValue { $0.held } }
 
-    fileprivate func take(_ byteCount: Int, handlerCount: Int, for allowance: inout SessionAllowance) {
-        budget.withLockedValue { budget in
-            budget.take(upTo: byteCount, for: &allowance)
-            budget.takeHandlers(upTo: handlerCount, for: &allowance)
-        }
-        guard allowance.byteCount < byteCount else { return }
-        allowance.pause = .nanoseconds(Int64.random(in: 0...max(pauseLimit.saturatedNanoseconds, 0)))
+    fileprivate func take(_ need: SessionNeed, for allowance: inout SessionAllowance) {
+        budget.withLockedValue { $0.take(need, pause: randomPause, for: &allowance) }
     }
 
-    func giveBack(_ allowance: inout SessionAllowance, for byteCount: Int, handlerCount: Int, isOver: Bool) {
-        budget.withLockedValue {
-            $0.giveBack(&allowance, for: byteCount, handlerCount: handlerCount, isOver: isOver)
-        }
+    private var randomPause: Duration { .nanoseconds(Int64.random(in: 0...max(pauseLimit.saturatedNanoseconds, 0))) }
+
+    fileprivate func takeBackExcess(of machine: inout SessionEngine.Machine) {
+        budget.withLockedValue { machine.giveBackExcess(to: &$0) }
+    }
+
+    func takeBackAll(of machine: inout SessionEngine.Machine) {
+        budget.withLockedValue { machine.giveBackAll(to: &$0) }
     }
 }
 
 // The session's share of what all sessions of its server keep.
 extension SessionEngine {
-    /// A frame is about to come in.
-    func allow(_ frame: SessionFrame<SessionPayload>, in state: inout State) {
-        guard budget != nil, case .message(_, _, let message) = frame else { return }
-        switch message.kind {
-        // Until it is acknowledged it counts as come and as running.
-        case .request: allow(2 * message.byteCount, handlerCount: 1, in: &state)
-        case .push: allow(message.byteCount, in: &state)
-        case .response, .cancel, .blank: break
-        }
-    }
-
-    /// The user is about to send something.
-    func allow(_ payload: OutgoingPayload, in state: inout State) {
-        if budget != nil { allow(SessionPayload.messageOverhead + payload.byteCount, in: &state) }
-    }
-
-    /// A request is about to be refused.
-    func allow(_ refusal: RequestRefusal, in state: inout State) {
-        if budget != nil {
-            allow(SessionPayload.messageOverhead + SessionPayload.refusal(refusal).byteCount, in: &state)
-        }
-    }
-
-    /// Sees that the machine may keep so many bytes more, and process so many requests more, if the server has them
-    /// left.
-    private func allow(_ byteCount: Int, handlerCount: Int = 0, in state: inout State) {
-        let keptByteCount = state.machine.keptByteCount + byteCount
-        let runningCount = state.machine.runningCount + handlerCount
-        let allowance = state.machine.allowance
-        guard keptByteCount > allowance.byteCount || runningCount > allowance.handlerCount else { return }
-        budget?.take(keptByteCount, handlerCount: runningCount, for: &state.machine.allowance)
+    /// Gets what the machine lacks, if the server has it left.
+    func take(_ need: SessionNeed?, in state: inout State) {
+        if let need { budget?.take(need, for: &state.machine.allowance) }
     }
 
     /// Gives back what the session holds without need.
     func giveBackExcess(_ state: inout State) {
-        guard let budget else { return }
-        let (byteCount, runningCount) = (state.machine.keptByteCount, state.machine.runningCount)
-        let allowance = state.machine.allowance
-        let isOver = state.outlet == nil
-        let holdsMore = allowance.byteCount > byteCount || allowance.handlerCount > runningCount
-        guard
-            isOver ? holdsMore : SessionBudget.isExcessive(allowance, for: byteCount, handlerCount: runningCount)
-        else { return }
-        budget.giveBack(&state.machine.allowance, for: byteCount, handlerCount: runningCount, isOver: isOver)
+        if state.machine.holdsExcess { budget?.takeBackExcess(of: &state.machine) }
     }
 }
 

@@ -85,7 +85,7 @@ extension SessionEngine {
     ) {
         do throws(SessionViolation) {
             let frame = try SessionFrame(frame, byteCount: byteCount, now: now)
-            allow(frame, in: &state)
+            take(state.machine.lacking(for: frame), in: &state)
             run(state.machine.received(frame, over: id, now: now), in: &state)
         } catch {
             run(state.machine.receivedViolation(error, over: id, now: now), in: &state)
@@ -159,7 +159,7 @@ extension SessionEngine {
 }
 
 extension SessionEngine.State {
-    /// There is another connection, which is the present one unless the machine has no use for it.
+    /// Adds a connection, which becomes the present one unless the machine refused it.
     ///
     /// - Parameter older: the number of the one that was present before.
     fileprivate mutating func add(_ connection: any TransportConnection, as id: UInt64, after older: UInt64) {

@@ -31,6 +31,7 @@ extension SessionEngine {
         let error = change(isOneOfMany: true) { state, now -> SessionError? in
             if call.isCancelled { return .cancelled }
             let deadline = timeout.map { now + $0.clamped(atLeast: .zero) }
+            take(state.machine.lacking(toSend: .outgoing(call.payload)), in: &state)
             do throws(RequestError) {
                 let id = try state.machine.request(.outgoing(call.payload), call, deadline: deadline, now: now)
                 call.began(as: id, continuation)
@@ -93,7 +94,7 @@ extension SessionEngine {
             if delivery.isAtMostOnce, !state.machine.hasRoom(forPush: .outgoing(payload)) {
                 offerHeld(&state, now: now)
             }
-            allow(payload, in: &state)
+            take(state.machine.lacking(toSend: .outgoing(payload)), in: &state)
             let (offer, actions) = state.machine.push(
                 .outgoing(payload),
                 of: request,
@@ -168,7 +169,7 @@ extension SessionEngine {
     /// Ends a request of the peer's.
     func respond(to request: IncomingRequest, _ response: OutgoingPayload) {
         change(isOneOfMany: true) { state, now in
-            allow(response, in: &state)
+            take(state.machine.lacking(toSend: .outgoing(response)), in: &state)
             run(state.machine.respond(to: request, .outgoing(response), now: now).1, in: &state)
         }
     }
@@ -176,7 +177,7 @@ extension SessionEngine {
     /// Ends a request of the peer's that is not handled.
     func refuse(_ request: IncomingRequest, _ refusal: RequestRefusal) {
         change(isOneOfMany: true) { state, now in
-            allow(refusal, in: &state)
+            take(state.machine.lacking(toSend: .refusal(refusal)), in: &state)
             run(state.machine.refuse(request, refusal, now: now), in: &state)
         }
     }

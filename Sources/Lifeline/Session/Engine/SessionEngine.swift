@@ -8,8 +8,9 @@ internal import NIOConcurrencyHelpers
 /// under one lock, and runs its actions.
 ///
 /// What there is to send is offered under the lock, so that frames go out in the machine's order. Where many events are to be
-/// expected, the connection may ask for it later instead, once the tasks that it runs have run. All other effects run after
-/// the lock is free, in the machine's order: only one thread runs effects at a time, and a second one leaves its effects to the
+/// expected, the connection may ask for it later instead, once the tasks that it runs have run. A connection's
+/// side is ended under it, too, so that the end comes behind what was offered and before a close by the owner. All other
+/// effects run after the lock is free, in the machine's order: only one thread runs effects at a time, and a second one leaves its effects to the
 /// first. Effects of the frames of one read run together, after the last frame.
 ///
 /// Nothing runs by itself: a timer is set while the machine has a deadline, and a task waits where the connection has no room.
@@ -92,7 +93,7 @@ final class SessionEngine: Sendable {
 
     deinit {
         guard let budget else { return }
-        state.withLockedValue { budget.giveBack(&$0.machine.allowance, for: 0, handlerCount: 0, isOver: true) }
+        state.withLockedValue { budget.takeBackAll(of: &$0.machine) }
     }
 
     /// Sets the owner of the session.

@@ -11,13 +11,19 @@ package struct SessionAllowance: Sendable, Hashable {
     package static let none = SessionAllowance(byteCount: 0, handlerCount: 0)
 }
 
+/// How much of what all sessions share a session needs at once.
+package struct SessionNeed: Sendable, Equatable {
+    let byteCount: Int
+    let handlerCount: Int
+}
+
 /// What all sessions of a server keep together, and how many requests they process.
 ///
 /// Each session takes its share in slices, as many messages cost one look at the budget: its first ones are small, so
 /// that many sessions that keep little hold little, and it gives back what it does not need. What sessions hold is
 /// never above the limit.
 ///
-/// It is pure: the driver keeps it under a lock, and tells the sessions' machines what they hold.
+/// It is pure: the driver keeps it under a lock. The sessions' machines say what they need: see `SessionMachine.lacking`.
 package struct SessionBudget: Sendable {
     /// The smallest slice: some messages of a session that keeps few. It is held until the session's connection ends.
     private static var smallestSlice: Int { 4 << 10 }
@@ -33,9 +39,22 @@ package struct SessionBudget: Sendable {
         self.limit = SessionAllowance(byteCount: max(limit.byteCount, 0), handlerCount: max(limit.handlerCount, 0))
     }
 
+    /// A session needs more than it holds: adds to that, where there is enough left.
+    ///
+    /// - Parameter pause: how long its client stays away if it is sent away for want of it.
+    package mutating func take(
+        _ need: SessionNeed,
+        pause: @autoclosure () -> Duration,
+        for allowance: inout SessionAllowance
+    ) {
+        take(upTo: need.byteCount, for: &allowance)
+        takeHandlers(upTo: need.handlerCount, for: &allowance)
+        if allowance.byteCount < need.byteCount { allowance.pause = pause() }
+    }
+
     /// A session needs to keep so many bytes: adds a slice to what it holds, or what is needed where there is no more.
     /// Changes nothing where there is less.
-    package mutating func take(upTo byteCount: Int, for allowance: inout SessionAllowance) {
+    mutating func take(upTo byteCount: Int, for allowance: inout SessionAllowance) {
         let missing = byteCount - allowance.byteCount
         let left = limit.byteCount - held.byteCount
         guard missing > 0, missing <= left else { return }
@@ -46,7 +65,7 @@ package struct SessionBudget: Sendable {
 
     /// A session needs to process so many requests: adds some to what it holds, or as many as are needed. Changes
     /// nothing where there are fewer.
-    package mutating func takeHandlers(upTo count: Int, for allowance: inout SessionAllowance) {
+    mutating func takeHandlers(upTo count: Int, for allowance: inout SessionAllowance) {
         let missing = count - allowance.handlerCount
         let left = limit.handlerCount - held.handlerCount
         guard missing > 0, missing <= left else { return }
@@ -57,7 +76,7 @@ package struct SessionBudget: Sendable {
     }
 
     /// Whether a session holds so much more than it needs that it is to give some back.
-    package static func isExcessive(_ allowance: SessionAllowance, for byteCount: Int, handlerCount: Int) -> Bool {
+    static func isExcessive(_ allowance: SessionAllowance, for byteCount: Int, handlerCount: Int) -> Bool {
         allowance.byteCount - byteCount > 2 * slice(of: byteCount)
             || (allowance.handlerCount > 0 && (handlerCount == 0 || allowance.handlerCount > 2 * handlerCount + 16))
     }
@@ -65,7 +84,7 @@ package struct SessionBudget: Sendable {
     /// A session gives back what it holds beyond what it needs.
     ///
     /// - Parameter isOver: whether it needs no slice any more, as it has no connection, or has ended.
-    package mutating func giveBack(
+    mutating func giveBack(
         _ allowance: inout SessionAllowance,
         for byteCount: Int,
         handlerCount: Int,
