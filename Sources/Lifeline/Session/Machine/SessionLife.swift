@@ -89,7 +89,7 @@ package struct SessionLife: Sendable {
 
     /// Whether messages can be sent.
     @inline(__always)
-    var canSend: Bool {
+    package var canSend: Bool {
         switch connection {
         case .open, .leaving: true
         case .none, .opening, .left, .closing, .closed: false
@@ -106,8 +106,17 @@ package struct SessionLife: Sendable {
         }
     }
 
-    /// Whether nothing counts any more that comes in over a connection. One with a higher number than the present one's is not
-    /// reported yet.
+    /// Whether a connection is the present one, and is about to be closed by this side.
+    func isGivenUp(_ id: UInt64) -> Bool {
+        guard id == connectionID else { return false }
+        return switch connection {
+        case .closing, .closed: true
+        case .none, .opening, .open, .leaving, .left: false
+        }
+    }
+
+    /// Whether nothing counts any more that comes in over a connection, but for the end of the session. A connection with a
+    /// higher number than the present one's is not reported yet, or was refused.
     func isDone(with id: UInt64) -> Bool { id <= connectionID && !hears(id) }
 
     /// When `timerFired` is to be called.

@@ -187,7 +187,7 @@ extension SessionMachine {
 
     /// A frame came in over a connection.
     package mutating func received(_ frame: SessionFrame<Content>, over id: UInt64, now: MonotonicTime) -> [Action] {
-        guard life.hears(id) else { return [] }
+        guard life.hears(id) else { return receivedTooLate(frame, over: id, now: now) }
         // Most frames. Apart, as the frame is copied to be looked at together with the rest.
         if !life.isOpening, case .message(let place, let acknowledgement, let message) = frame {
             return receivedMessage(message, place, acknowledgement, now: now)
@@ -209,6 +209,19 @@ extension SessionMachine {
         case (.hello, false, .client), (.welcome, _, .server):
             return violated(.unexpectedFrame, now: now)
         }
+    }
+
+    /// A frame came in over a connection that is given up, or over an older one. It counts for nothing, unless a client says
+    /// that its session is over: it will not come back to say so again.
+    private mutating func receivedTooLate(
+        _ frame: SessionFrame<Content>,
+        over id: UInt64,
+        now: MonotonicTime
+    ) -> [Action] {
+        guard role == .server, life.isGivenUp(id), case .goodbye(let goodbye) = frame, goodbye.code == .closed else {
+            return []
+        }
+        return end(.saidByPeer(goodbye), now: now)
     }
 
     private mutating func receivedMessage(

@@ -52,6 +52,8 @@ extension SessionServer {
         let timeout = Task {
             try await clock.sleep(until: deadline)
             connection.abort(ConnectionError(code: .idleTimeout, message: "The client did not say hello in time."))
+            // Even one that has left, and whose goodbye is kept, is not waited for any longer.
+            intake.inputOver.open(with: ())
         }
         defer { timeout.cancel() }
         do {

@@ -21,7 +21,10 @@ final class SessionServerIntake: Sendable {
         case waiting
         /// The server decides whether to let the client in, which has nothing to say meanwhile but goodbye. Can go to:
         /// attached, over.
-        indirect case deciding(goodbye: (Frame, byteCount: Int)?)
+        ///
+        /// A goodbye to a session that is known is kept for that session, as it ends it: the client is let in first, even if
+        /// it has left meanwhile.
+        indirect case deciding(resumes: Bool, goodbye: (Frame, byteCount: Int)?)
         /// Frames are the session's. Can go to: over.
         case attached(SessionEngine, id: UInt64)
         case over
@@ -39,11 +42,15 @@ final class SessionServerIntake: Sendable {
     /// Frames are a session's from now on. Returns those that came before, as far as they count; nil when the connection is
     /// over.
     func attach(to engine: SessionEngine, as id: UInt64) -> [(Frame, byteCount: Int)]? {
-        state.withLockedValue { state in
-            guard case .deciding(let goodbye) = state else { return nil }
+        let goodbye = state.withLockedValue { state -> (Frame, byteCount: Int)?? in
+            guard case .deciding(_, let goodbye) = state else { return nil }
             state = .attached(engine, id: id)
-            return goodbye.map { [$0] } ?? []
+            return .some(goodbye)
         }
+        guard let goodbye else { return nil }
+        guard let goodbye else { return [] }
+        inputOver.open(with: ())
+        return [goodbye]
     }
 
     /// What comes is dropped.
@@ -65,7 +72,7 @@ final class SessionServerIntake: Sendable {
                     "The name and the metadata of a hello take \(SessionLimits.maximumHelloLength) bytes at most."
                 )
             }
-            state.withLockedValue { $0 = .deciding(goodbye: nil) }
+            state.withLockedValue { $0 = .deciding(resumes: decoded.session != nil, goodbye: nil) }
             let metadata = message.metadata.asMetadata
             hello.open(with: .success(Hello(hello: decoded, name: message.name, metadata: metadata)))
         } catch {
@@ -86,8 +93,9 @@ extension SessionServerIntake: MessageIntake {
 
     func consume(_ frame: Frame, byteCount: Int) -> Bool {
         let state = state.withLockedValue { state in
-            // A session that is attached next hears of it.
-            if case .deciding = state, case .goodbye? = frame.kind { state = .deciding(goodbye: (frame, byteCount)) }
+            if case .deciding(let resumes, nil) = state, case .goodbye? = frame.kind {
+                state = .deciding(resumes: resumes, goodbye: (frame, byteCount))
+            }
             return state
         }
         switch state {
@@ -97,9 +105,9 @@ extension SessionServerIntake: MessageIntake {
         case .attached(let engine, let id):
             // A goodbye is the last thing that is said.
             return !engine.received(frame, byteCount: byteCount, on: id) || !frame.isHeartbeat
-        case .deciding:
+        case .deciding(let resumes, _):
             // What cannot wait for the welcome is dropped; the welcome tells it how far this side is.
-            if case .goodbye? = frame.kind { inputOver.open(with: ()) }
+            if case .goodbye? = frame.kind, !resumes { inputOver.open(with: ()) }
             return !frame.isHeartbeat
         case .over:
             break
@@ -119,7 +127,12 @@ extension SessionServerIntake: MessageSink {
     func receive(_ frames: [Frame], cost: Int) -> ReadDemand { .more }
 
     func finish(throwing error: ConnectionError?) {
-        if case .attached(let engine, let id) = state.withLockedValue({ $0 }) { engine.inputEnded(error, on: id) }
+        switch state.withLockedValue({ $0 }) {
+        case .attached(let engine, let id): engine.inputEnded(error, on: id)
+        // The session hears of the goodbye first.
+        case .deciding(resumes: true, goodbye: _?): return
+        case .waiting, .deciding, .over: break
+        }
         inputOver.open(with: ())
         hello.open(with: .failure(.ended))
     }

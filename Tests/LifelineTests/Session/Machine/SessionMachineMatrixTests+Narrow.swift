@@ -193,7 +193,7 @@ extension SessionMachineMatrixTests {
             "disconnected:  => none until 500 keeps 70",
             "resumedAgain: say replaced on 1, close 1 endSending, opened 1 again [welcome again, <again>] => open until 500 (2010) keeps 70",
             "push:  [goodbye draining for 0.7 seconds] close 1 inOrder => closed until 500 keeps 70",
-            "goodbyeClosed:  [goodbye draining for 0.7 seconds] close 1 inOrder => closed until 500 keeps 70",
+            "goodbyeClosed: <over> closed by peer [goodbye draining for 0.7 seconds] close 1 inOrder => over closed keeps 20",
             "drainByNow:  [goodbye draining for 0.7 seconds] close 1 inOrder => closed draining until 500 keeps 70",
             "close:  [goodbye draining for 0.7 seconds] close 1 inOrder => closing closed until 500 keeps 70",
             "abandon: <over> abandoned [goodbye draining for 0.7 seconds] close 1 inOrder => over closed keeps 20",

@@ -426,6 +426,69 @@ import Testing
         }
     }
 
+    /// The goodbye counts, though the client has left before the server knows who it is.
+    @Test func aClientThatComesBackToSayGoodbyeEndsItsSession() async throws {
+        let (begun, release, ended) = (Event(), Event(), Event())
+        try await withServer(
+            echo,
+            configure: {
+                $0.authenticate = { candidate in
+                    if candidate.isReturning {
+                        begun.signal()
+                        try await release.wait()
+                    }
+                    return nil
+                }
+                $0.whenEnded = { _ in ended.signal() }
+            },
+            { server, _ in
+                let first = try await RawSessionClient.connect(to: server)
+                let welcome = try await first.hello().welcome
+                try first.socket.reset()
+                let second = try await RawSessionClient.connect(to: server)
+                try await second.sayHello {
+                    ($0.sessionID, $0.token) = (welcome.sessionID, welcome.token)
+                    $0.attempt = 2
+                }
+                try await second.send(.with { $0.goodbye.code = .closed })
+                try await begun.wait()
+                try second.socket.finish()
+                release.signal()
+                try await ended.wait()
+                #expect(server.sessions.isEmpty)
+            }
+        )
+    }
+
+    /// Nor does it keep a server waiting that cannot decide.
+    @Test func aClientThatSaysGoodbyeToItsSessionIsNotWaitedForLong() async throws {
+        let (begun, cancelled) = (Event(), Event())
+        try await withServer(
+            echo,
+            configure: {
+                $0.authenticate = { candidate in
+                    if candidate.isReturning {
+                        begun.signal()
+                        try? await Event().wait()
+                        cancelled.signal()
+                    }
+                    return nil
+                }
+            },
+            { server, clock in
+                let client = try await RawSessionClient.connect(to: server)
+                try await client.sayHello {
+                    ($0.sessionID, $0.token) = ([UInt8](repeating: 1, count: 16), [UInt8](repeating: 2, count: 16))
+                }
+                try await client.send(.with { $0.goodbye.code = .closed })
+                try await begun.wait()
+                clock.advance(by: .seconds(10))
+                try await cancelled.wait()
+                try await until { server.state.withLockedValue { $0.connections.isEmpty } }
+            }
+        )
+    }
+
     @Test func aPingWhileTheServerDecides() async throws {
         let (begun, release) = (Event(), Event())
         try await withServer(
