@@ -22,7 +22,7 @@ extension FrameChannel {
         let refused = waitingNumbers
         line = []
         startCloseTimer()
-        if queue.finishRequested(refusingWaiting: true).scheduleFlush { flush() }
+        if queue.closeRequested().scheduleFlush { flush() }
         readAvailable()
         return refused
     }

@@ -173,13 +173,20 @@ package final class OutboundQueue: Sendable {
     /// Takes no more frames, as this side closes the connection: fails those that wait with `reason`, unless this side was told
     /// before to end behind them. Tells whether to schedule a flush.
     package func finish(closing reason: ConnectionError) -> Bool {
-        finish(refusingWaiting: state.withLockedValue { $0.machine.isOpen } ? reason : nil)
+        finish(refusing: reason) { $0.closeRequested() }
     }
 
-    /// Takes no more frames; see `StateMachine.finishRequested`. Tells whether to schedule a flush.
+    /// Takes no more frames; see `OutboundStateMachine.finishRequested`. Tells whether to schedule a flush.
     package func finish(refusingWaiting reason: ConnectionError? = nil) -> Bool {
+        finish(refusing: reason) { $0.finishRequested(refusingWaiting: reason != nil) }
+    }
+
+    private func finish(
+        refusing reason: ConnectionError?,
+        _ request: (inout OutboundStateMachine) -> OutboundStateMachine.FinishAction
+    ) -> Bool {
         let (scheduleFlush, refused) = state.withLockedValue { state in
-            let action = state.machine.finishRequested(refusingWaiting: reason != nil)
+            let action = request(&state.machine)
             return (action.scheduleFlush, reason.map { state.refuse(action.refused, $0) } ?? [])
         }
         for waiter in refused { waiter.resume() }

@@ -97,6 +97,15 @@ private typealias Machine = OutboundStateMachine
     }
 
     @Test(arguments: State.allCases)
+    func closeRequested(state: State) {
+        var machine = machine(state)
+        let action = machine.closeRequested()
+        #expect(action.scheduleFlush == (state == .idle))
+        // The one that was to end behind what waits does so nevertheless.
+        #expect(action.refused == (state == .full ? [1, 2, 3] : []))
+    }
+
+    @Test(arguments: State.allCases)
     func closed(state: State) {
         var machine = machine(state)
         let unwritten =
