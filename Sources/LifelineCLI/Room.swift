@@ -28,15 +28,15 @@ final class Room: Sample_Room_V1_RoomHandler {
     static let keptNewsCount = 256
 
     private let record: EchoRecord?
-    private let report: @Sendable (String) -> Void
+    private let printLine: @Sendable (String) -> Void
     private let state = Mutex(State())
 
     /// - Parameters:
     ///   - record: gets a line for each echo, before the reply.
-    ///   - report: gets a line for whatever happens.
-    init(record: EchoRecord?, report: @escaping @Sendable (String) -> Void) {
+    ///   - printLine: gets a line for whatever happens.
+    init(record: EchoRecord?, printLine: @escaping @Sendable (String) -> Void) {
         self.record = record
-        self.report = report
+        self.printLine = printLine
     }
 
     // MARK: Who is there
@@ -44,14 +44,14 @@ final class Room: Sample_Room_V1_RoomHandler {
     func joined(_ session: SessionServerEnd) {
         let mailbox = NewsMailbox(session)
         state.withLock { $0.visitors[session.id] = Visitor(mailbox: mailbox) }
-        report("\(session.visitorName.escaped()) joined")
+        printLine("\(session.visitorName.escaped()) joined")
     }
 
     func left(_ session: SessionServerEnd) {
         guard let visitor = state.withLock({ $0.visitors.removeValue(forKey: session.id) }) else { return }
         visitor.mailbox.close()
         let status = visitor.status.isEmpty ? "" : "; last status: \(visitor.status.escaped(limit: .max))"
-        report("\(session.visitorName.escaped()) left\(status)")
+        printLine("\(session.visitorName.escaped()) left\(status)")
     }
 
     // MARK: What they ask
@@ -78,7 +78,7 @@ final class Room: Sample_Room_V1_RoomHandler {
                 defer { state.hasRecordFailed = true }
                 return !state.hasRecordFailed
             }
-            if isNews { report(error.message) }
+            if isNews { printLine(error.message) }
             throw SessionStatus(.unavailable, "The server cannot write its record.")
         }
     }
@@ -110,7 +110,7 @@ final class Room: Sample_Room_V1_RoomHandler {
         // Under one lock, so that all get it in one order, which is that of what is told here.
         return state.withLock { state in
             state.newsCount += 1
-            report("\(name.escaped()): \(request.text.escaped(limit: .max))")
+            printLine("\(name.escaped()): \(request.text.escaped(limit: .max))")
             let item = Sample_Room_V1_NewsItem.with {
                 ($0.number, $0.from, $0.text, $0.time) = (state.newsCount, name, request.text, .now())
             }
@@ -122,7 +122,7 @@ final class Room: Sample_Room_V1_RoomHandler {
     func report(_ message: Sample_Room_V1_Status, context: SessionContext) async throws {
         try Room.check(message.text)
         state.withLock { $0.visitors[context.session.id]?.status = message.text }
-        report("\(context.session.visitorName.escaped()) reports: \(message.text.escaped(limit: .max))")
+        printLine("\(context.session.visitorName.escaped()) reports: \(message.text.escaped(limit: .max))")
     }
 
     private static func check(_ text: String) throws(SessionStatus) {

@@ -4,7 +4,7 @@ internal import LifelineReachability
 /// to the endpoint, which is asked for at any moment and so may be of the middle of a flap.
 ///
 /// A flap that the monitor passes over has no news when it is over. So where the path leads to the endpoint and the kernel
-/// knows no route, that is looked at again soon, and counts only when it is found twice or with a path that is news.
+/// knows no route, that is checked again soon, and counts only when it is found twice or with a path that is news.
 struct NetworkJudgement {
     /// Why a path that leads to the endpoint is not enough.
     private enum Doubt {
@@ -15,7 +15,7 @@ struct NetworkJudgement {
 
     /// Longer than the monitor waits for the end of a flap.
     private static let shortestDelay = Duration.milliseconds(120)
-    /// After so many looks a new path of which nobody can tell counts as one that does not lead there: a name service that
+    /// After so many checks a new path of which nobody can tell counts as one that does not lead there: a name service that
     /// is slow for once answers one of them, one whose network is gone none.
     private static let unjudgedCheckLimit = 3
     /// As often as the monitor asks the kernel.
@@ -27,7 +27,7 @@ struct NetworkJudgement {
     /// How often nobody could tell whether the path leads to the endpoint since it became another one; nil once somebody
     /// could.
     private var unjudgedCheckCount: Int?
-    /// When to look again, though nobody says that something changed: a route to a single host may come and go while the
+    /// When to check again, though nobody says that something changed: a route to a single host may come and go while the
     /// path stays what it is.
     private(set) var nextCheckDelay = longestDelay
 

@@ -15,7 +15,7 @@ package protocol MessageIntake<Message>: AnyObject, Sendable {
     var seesHeartbeats: Bool { get }
     /// A connection begins; the one before has ended.
     func connectionBegan()
-    /// Whether this takes the message, which had so many bytes on the wire.
+    /// Consumes the message, which had so many bytes on the wire. Returns false to have it handed on.
     func consume(_ message: Message, byteCount: Int) -> Bool
     /// All messages that came together were offered to `consume`.
     func batchEnded()

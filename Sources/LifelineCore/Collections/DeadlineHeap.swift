@@ -1,7 +1,7 @@
 /// Deadlines of which the earliest can be found and taken out: a binary heap. Equal ones come in the order of their ids.
 ///
 /// A deadline that does not count any more stays until it is the first, or until those like it outweigh the others, so that
-/// ending something costs constant time on average. For that, call `tidy` after something has ended.
+/// ending something costs constant time on average. For that, call `compact` after something has ended.
 @usableFromInline
 package struct DeadlineHeap: Sendable {
     private struct Element: Comparable, Sendable {
@@ -20,7 +20,7 @@ package struct DeadlineHeap: Sendable {
     /// How many deadlines take up memory.
     @usableFromInline package var count: Int { elements.count }
 
-    /// The earliest deadline, or after `tidy`, the earliest that counts.
+    /// The earliest deadline, or after `compact`, the earliest that counts.
     @usableFromInline package var next: MonotonicTime? { elements.first?.deadline }
 
     @usableFromInline

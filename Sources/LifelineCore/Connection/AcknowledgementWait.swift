@@ -1,4 +1,4 @@
-/// How often to look, and how long, whether the peer's TCP has acknowledged what was written last. Nothing tells of that.
+/// How often, and for how long, to check whether the peer's TCP has acknowledged what was written last. No event says so.
 ///
 /// The time counts as a whole: a peer that makes room for a few bytes now and then could prolong it for ever otherwise.
 package struct AcknowledgementWait: Sendable {
@@ -12,7 +12,7 @@ package struct AcknowledgementWait: Sendable {
         deadline = now + timeout
     }
 
-    /// The driver looked. Returns how long to wait until the next look; nil: there is nothing to wait for.
+    /// The driver has checked. Returns how long to wait until the next check; nil when there is nothing to wait for.
     ///
     /// - Parameter isOver: whether everything is acknowledged, or nothing more will be.
     package mutating func checked(isOver: Bool, now: MonotonicTime) -> Duration? {

@@ -26,6 +26,17 @@ public struct HeadLineMessage: Sendable, Hashable {
         self.init(type: type, content: content)
         self.tag = tag
     }
+
+    /// Whether both have the same type and the same content.
+    public static func == (first: HeadLineMessage, second: HeadLineMessage) -> Bool {
+        first.type == second.type && first.content == second.content
+    }
+
+    /// Hashes the type and the content.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(type)
+        hasher.combine(content)
+    }
 }
 
 extension HeadLineMessage: DelimitedMessage {

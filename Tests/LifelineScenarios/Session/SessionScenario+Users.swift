@@ -36,7 +36,7 @@ extension SessionScenario {
             }
             if case .exhausted = offer {
                 result.totals.exhaustedPushes += 1
-                record.demand(record.end.budget != nil, "push \(number) is refused for want of what nobody shares")
+                record.demand(record.end.budget != nil, "push \(number) is refused, though there is no budget")
             }
             guard case .accepted(let id, let isAdmitted) = offer else { return }
             let sent = SessionRecord.Sent(delivery: delivery, method: method, frameLength: frameLength)

@@ -159,8 +159,15 @@ package final class SessionScenario {
         let registry = server.configuration.registry
         if server.registeredCount > registry.maximumSessionCount { failure.note("the server has too many sessions") }
         for record in liveRecords where isDraining && record.end.link != nil {
-            guard case .none = record.end.machine.life.drain else { continue }
-            failure.note("a client is not told that the server goes away")
+            switch record.end.machine.life.drain {
+            case .none: failure.note("a client is not to be told that the server goes away")
+            case .waiting(_, let deadline):
+                // It waits for nothing but room on the connection, from the deadline on.
+                if deadline < now, record.end.machine.life.canSend, record.end.link?.hasRoom(from: .server) == true {
+                    failure.note("a client is not told that the server goes away")
+                }
+            case .said: break
+            }
         }
         for link in links {
             for side in Link.Side.allCases where link.waitingByteCount(to: side) > capacity + largest + 400 {

@@ -11,7 +11,7 @@ package protocol SessionContent: Sendable {
     var exceedsLimits: Bool { get }
     /// The length of a frame that carries it, at most.
     var maximumFrameLength: Int { get }
-    /// The response in place of one that is refused, or to a request that is: at most 1 KiB.
+    /// The status that answers a refused request, or replaces a refused response. At most 1 KiB.
     static func refusal(_ refusal: RequestRefusal) -> Self
     /// What it calls, empty where it belongs to a request: keys of deliveries are this method's own.
     var method: String { get }

@@ -56,7 +56,7 @@ package struct SessionMachine<Content: SessionContent, Waiter: Sendable>: Sendab
     package internal(set) var peerFrameLimit = Int.max
     /// The largest message that the peer's window takes; `Int.max` before the first session is open.
     var peerByteLimit = Int.max
-    /// Whether it was ever opened: else users heard nothing of it, and are not told that it is over.
+    /// Whether the session was ever opened. If not, its users never heard of it, and are not told of its end.
     package internal(set) var wasOpened = false
     /// Responses and pushes that came too late for their requests.
     package internal(set) var lateMessageCount = 0

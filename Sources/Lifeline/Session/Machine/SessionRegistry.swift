@@ -80,7 +80,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     /// Which sessions there are, in no order.
     package var ids: some Collection<SessionID> { entries.keys }
 
-    /// Until when a client that connects now is to be let in: else cut its connection.
+    /// The deadline for a client that connects now to be let in. Cut its connection then.
     package func helloDeadline(now: MonotonicTime) -> MonotonicTime { now + configuration.helloTimeout }
 
     /// What to say to a client that is not let in before the connection is closed; nil: nothing.
@@ -113,7 +113,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - name: what the session is to be found by; empty: nothing. A session that goes on takes it, too.
-    ///   - origin: who and where from the client is. A session goes on only for who began it, as stolen credentials alone give
+    ///   - origin: who and where from the client is. A session goes on only for the subject that began it, as stolen credentials alone give
     ///     no access to its messages; and it counts for the network that it began with.
     ///   - lingering: sessions that have ended and of which something is left; they count against the maximum, too.
     ///   - fresh: credentials that nobody can guess, for a session that begins.
@@ -227,11 +227,11 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     }
 
     /// The server goes away: from now on it begins no sessions, and none expires. Returns all sessions, and after which pause
-    /// the client of each is to come back: drain them. One that has no connection tells its client when that comes for what
-    /// was begun.
+    /// the client of each is to come back: drain them. A session without a connection tells its client when the client
+    /// comes back.
     ///
     /// - Parameter end: when the server ends. Clients are told when three quarters of the time until then are over, at the
-    ///   latest: the rest is theirs, to have what was begun answered.
+    ///   latest. The last quarter is left for responses.
     package mutating func drain(
         until end: MonotonicTime,
         now: MonotonicTime

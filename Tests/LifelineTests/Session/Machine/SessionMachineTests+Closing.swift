@@ -44,7 +44,7 @@ extension SessionMachineTests {
         var server = TestMachine.openServer()
         _ = server.disconnected(now: .ms(0))
         server.drain(pause: .seconds(3), by: .ms(1_000))
-        #expect(server.nextDeadline == nil, "it does not wait for nobody")
+        #expect(server.nextDeadline == nil, "there is nobody to tell")
         let hello = SessionHello.test(.test(1), attempt: 2)
         _ = server.opened(by: hello, .test(1), isResumed: true, now: .ms(2_000))
         #expect(server.frames(now: .ms(2_000)) == "welcome again, goodbye draining for 3.0 seconds")

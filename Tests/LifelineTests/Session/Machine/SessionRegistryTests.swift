@@ -335,7 +335,7 @@ import Testing
 
     // MARK: Who is let in
 
-    @Test func aSessionGoesOnForWhoBeganItOnly() {
+    @Test func aSessionGoesOnOnlyForItsSubject() {
         var registry = registry()
         let (anna, berta) = (SessionOrigin(subject: "anna"), SessionOrigin(subject: "berta"))
         hello(&registry, of: anna, over: 1)
