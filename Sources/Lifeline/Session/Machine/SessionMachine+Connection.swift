@@ -92,6 +92,7 @@ extension SessionMachine {
         if case .none = life.connection { return [] }
         life.lost()
         controlFrames = []
+        missed = [:]
         return life.isOver ? [] : endingIfDone(outcomes(of: outbound.disconnect(), now: now), now: now)
     }
 
@@ -211,17 +212,39 @@ extension SessionMachine {
         }
     }
 
-    /// A frame came in over a connection that is given up, or over an older one. It counts for nothing, unless a client says
-    /// that its session is over: it will not come back to say so again.
+    /// A frame came in over a connection that is given up, or over an older one.
+    ///
+    /// A server that has sent its client away for want of memory goes on with what frees memory: acknowledgements, and the
+    /// urgent lane, for room in which the client may wait before it takes what the server keeps for it. A request that is
+    /// cancelled before it comes again is never begun. And a client whose session is over does not come back to say so
+    /// again. All else comes again.
     private mutating func receivedTooLate(
         _ frame: SessionFrame<Content>,
         over id: UInt64,
         now: MonotonicTime
     ) -> [Action] {
-        guard role == .server, life.isGivenUp(id), case .goodbye(let goodbye) = frame, goodbye.code == .closed else {
+        guard role == .server, !life.isOver, life.isGivenUp(id) else { return [] }
+        switch frame {
+        case .goodbye(let goodbye) where goodbye.code == .closed:
+            return end(.saidByPeer(goodbye), now: now)
+        case .message(let place, let acknowledgement, let message):
+            // More than an honest client asks and cancels at once. What follows comes again, too.
+            guard missed.count <= 4 * options.maximumRunningCount else { return [] }
+            switch (message.kind, place) {
+            case (.request(let serial, _), let place?): missed[serial] = place.sequence
+            case (.cancel(let serial), _):
+                if let sequence = missed[serial], inbound.isNew(SessionPlace(.ordinary, sequence)) {
+                    cancelledBeforeTheyCame.insert(sequence)
+                }
+            default: break
+            }
+            guard let place, place.lane == .urgent else {
+                return receivedMessage(.blank, nil, acknowledgement, now: now)
+            }
+            return receivedMessage(message, place, acknowledgement, now: now)
+        case .hello, .welcome, .goodbye:
             return []
         }
-        return end(.saidByPeer(goodbye), now: now)
     }
 
     private mutating func receivedMessage(

@@ -77,6 +77,10 @@ extension SessionMachine {
         now: MonotonicTime
     ) throws(SessionViolation) -> [Action] {
         guard serial != 0 else { throw .noSerial }
+        if !cancelledBeforeTheyCame.isEmpty, cancelledBeforeTheyCame.remove(sequence) != nil {
+            inbound.finish(sequence, now: now)
+            return []
+        }
         let refusal = refusal(of: message)
         // What is refused is not kept.
         let byteCount = refusal == nil ? message.byteCount : 0

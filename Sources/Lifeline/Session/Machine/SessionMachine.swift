@@ -56,6 +56,10 @@ package struct SessionMachine<Content: SessionContent, Waiter: Sendable>: Sendab
     package internal(set) var peerFrameLimit = Int.max
     /// The largest message that the peer's window takes; `Int.max` before the first session is open.
     var peerByteLimit = Int.max
+    /// Requests that came over the present connection after it was given up: their places by their serials. They come again.
+    var missed: [UInt32: UInt64] = [:]
+    /// Places of such requests that were cancelled meanwhile.
+    var cancelledBeforeTheyCame: Set<UInt64> = []
     /// Whether the session was ever opened. If not, its users never heard of it, and are not told of its end.
     package internal(set) var wasOpened = false
     /// Responses and pushes that came too late for their requests.

@@ -2,6 +2,37 @@ import Lifeline
 import Testing
 
 extension SessionMachineTests {
+    /// Else server and client could wait for one another for ever: it for memory, the client for room.
+    @Test func aServerThatSendsItsClientAwayTakesWhatFreesMemory() throws {
+        var server = TestMachine.openServer()
+        _ = try server.request(TestContent(number: 1), 7, deadline: nil, now: .ms(0))
+        #expect(server.frames(now: .ms(0)) == "o1 request 1 1")
+        server.allowance = .none
+        (server.allowance.byteCount, server.allowance.pause) = (10, .milliseconds(50))
+        #expect(line(server.received(.ordinary(1, .push(2)), now: .ms(1))) == "")
+        #expect(server.frames(now: .ms(1)) == "goodbye draining for 0.05 seconds")
+        #expect(line(server.offeredFrames(hasRoom: true, now: .ms(1))) == "close 1 inOrder")
+        // What it has no memory for comes again, but tells how far the client is.
+        #expect(server.keptByteCount == 10)
+        #expect(line(server.received(.ordinary(2, .push(3), acknowledging: (1, 0)), now: .ms(2))) == "")
+        #expect(server.keptByteCount == 0)
+        #expect(line(server.received(.urgent(1, .response(4, serial: 1)), now: .ms(2))) == "complete 7 4")
+        #expect(line(server.received(.urgent(2, .cancel(serial: 9)), now: .ms(2))) == "")
+        #expect(line(server.received(.ordinary(3, .request(5, serial: 8)), now: .ms(3))) == "")
+        #expect(line(server.received(.urgent(3, .cancel(serial: 8)), now: .ms(3))) == "")
+        let progress = server.inbound.progress
+        #expect(progress.received == 0 && progress.processed == SessionAcknowledgement(ordinary: 0, urgent: 3))
+        // The request that was cancelled comes again, and is not begun; another one of its serial is.
+        server.allowance = .unlimited
+        _ = server.disconnected(now: .ms(4))
+        let clientProgress = SessionProgress(processed: SessionAcknowledgement(ordinary: 1, urgent: 0), received: 1)
+        _ = server.opened(by: .test(.test(1), progress: clientProgress), .test(1), isResumed: true, now: .ms(5))
+        #expect(line(server.received(.ordinary(1, .push(2)), now: .ms(5))) == "push 2")
+        #expect(line(server.received(.ordinary(2, .push(3)), now: .ms(5))) == "push 3")
+        #expect(line(server.received(.ordinary(3, .request(5, serial: 8)), now: .ms(5))) == "")
+        #expect(line(server.received(.ordinary(4, .request(6, serial: 8)), now: .ms(5))) == "begin 8 6")
+    }
+
     @Test func aClientThatIsNotWelcomedTriesAgain() {
         var client = TestMachine(role: .client, options: SessionOptions())
         _ = client.push(content(1), now: .ms(0))
