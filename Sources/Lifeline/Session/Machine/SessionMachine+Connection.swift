@@ -93,6 +93,8 @@ extension SessionMachine {
         life.lost()
         controlFrames = []
         missed = [:]
+        // Of a peer that keeps the rules none is left whose place has come.
+        cancelledBeforeTheyCame = cancelledBeforeTheyCame.filter { inbound.isNew(SessionPlace(.ordinary, $0)) }
         return life.isOver ? [] : endingIfDone(outcomes(of: outbound.disconnect(), now: now), now: now)
     }
 
@@ -229,7 +231,7 @@ extension SessionMachine {
             return end(.saidByPeer(goodbye), now: now)
         case .message(let place, let acknowledgement, let message):
             // More than an honest client asks and cancels at once. What follows comes again, too.
-            guard missed.count <= 4 * options.maximumRunningCount else { return [] }
+            guard missed.count + cancelledBeforeTheyCame.count <= 4 * options.maximumRunningCount else { return [] }
             switch (message.kind, place) {
             case (.request(let serial, _), let place?): missed[serial] = place.sequence
             case (.cancel(let serial), _):
