@@ -1,9 +1,9 @@
 internal import LifelineCore
 
-// What a session takes of what all sessions of its server share: a driver has the budget give what is lacking before an event
-// that may have the session keep more, and takes back what is left over after it.
+// The session's share of the memory and the handlers of its server. Before an event that may have the session keep more, a
+// driver takes from the budget as much as the session lacks. After it, the driver gives back what the session does not need.
 extension SessionMachine {
-    /// What the session lacks to take a frame in; nil where it has enough.
+    /// Returns how much the session must hold before it takes in a frame; nil when it holds enough.
     package func lacking(for frame: SessionFrame<Content>) -> SessionNeed? {
         guard case .message(_, _, let message) = frame else { return nil }
         return switch message.kind {
@@ -14,16 +14,16 @@ extension SessionMachine {
         }
     }
 
-    /// What the session lacks to send a message; nil where it has enough.
+    /// Returns how much the session must hold before it sends a message; nil when it holds enough.
     package func lacking(toSend content: @autoclosure () -> Content) -> SessionNeed? {
-        // Without a server to share with there is nothing to count.
-        allowance.byteCount == .max ? nil : lacking(Content.messageOverhead + content().byteCount)
+        lacking(Content.messageOverhead + content().byteCount)
     }
 
-    private func lacking(_ byteCount: Int, handlerCount: Int = 0) -> SessionNeed? {
+    private func lacking(_ byteCount: @autoclosure () -> Int, handlerCount: Int = 0) -> SessionNeed? {
+        // A session that shares with no others counts nothing.
         if allowance.byteCount == .max || life.isOver { return nil }
         let need = SessionNeed(
-            byteCount: keptByteCount + byteCount,
+            byteCount: keptByteCount + byteCount(),
             handlerCount: runningCount + handlerCount
         )
         let hasEnough = need.byteCount <= allowance.byteCount && need.handlerCount <= allowance.handlerCount

@@ -42,15 +42,14 @@ final class SessionServerIntake: Sendable {
     /// Frames are a session's from now on. Returns those that came before, as far as they count; nil when the connection is
     /// over.
     func attach(to engine: SessionEngine, as id: UInt64) -> [(Frame, byteCount: Int)]? {
-        let goodbye = state.withLockedValue { state -> (Frame, byteCount: Int)?? in
+        let frames = state.withLockedValue { state -> [(Frame, byteCount: Int)]? in
             guard case .deciding(_, let goodbye) = state else { return nil }
             state = .attached(engine, id: id)
-            return .some(goodbye)
+            return goodbye.map { [$0] } ?? []
         }
-        guard let goodbye else { return nil }
-        guard let goodbye else { return [] }
-        inputOver.open(with: ())
-        return [goodbye]
+        // A goodbye is the last thing that is said.
+        if frames?.isEmpty == false { inputOver.open(with: ()) }
+        return frames
     }
 
     /// What comes is dropped.
