@@ -80,7 +80,7 @@ struct WatchedNetwork: ClientNetwork {
         }
     }
 
-    /// What there is to say of a path; see `NetworkJudgement.checked`.
+    /// Checks whether a path leads to the endpoint. Returns what `NetworkJudgement.checked` takes.
     func check(_ path: NetworkPath) async -> (pathLeadsThere: Bool, isReachable: Bool?) {
         switch path.prospect(of: endpoint) {
         case .none: return (false, false)

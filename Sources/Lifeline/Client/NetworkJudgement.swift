@@ -15,8 +15,8 @@ struct NetworkJudgement {
 
     /// Longer than the monitor waits for the end of a flap.
     private static let shortestDelay = Duration.milliseconds(120)
-    /// After so many checks a new path of which nobody can tell counts as one that does not lead there: a name service that
-    /// is slow for once answers one of them, one whose network is gone none.
+    /// The number of checks without a result after which a new path counts as one that does not lead to the endpoint. A name
+    /// service that is slow for once answers one of three; a name service whose network is gone answers none.
     private static let unjudgedCheckLimit = 3
     /// As often as the monitor asks the kernel.
     private static let longestDelay = Duration.seconds(5)
@@ -27,8 +27,8 @@ struct NetworkJudgement {
     /// How often nobody could tell whether the path leads to the endpoint since it became another one; nil once somebody
     /// could.
     private var unjudgedCheckCount: Int?
-    /// When to check again, though nobody says that something changed: a route to a single host may come and go while the
-    /// path stays what it is.
+    /// The time until the next check, if no event comes before. A route to a single host may come and go without one, as the
+    /// path stays the same.
     private(set) var nextCheckDelay = longestDelay
 
     /// Returns what is to be reported.

@@ -73,7 +73,7 @@ public final class RequestClient<Received: DelimitedMessage, Sent: DelimitedMess
     /// The messages that answer no request, over all connections, in order. For one task at a time.
     public var pushes: ClientMessages<Received> { client.messages }
 
-    /// What became of requests, answers and pushes so far.
+    /// The counts of requests, answers and pushes so far.
     public var statistics: RequestStatistics { exchange.statistics }
 
     /// Where it connects to.

@@ -17,7 +17,7 @@ public struct RequestConfiguration: Sendable {
     public init() {}
 }
 
-/// What became of requests, answers and pushes so far, for metrics and for the search for faults.
+/// The counts of requests, answers and pushes so far, for metrics and for the search for faults.
 public struct RequestStatistics: Sendable, Hashable {
     /// Requests that wait for their answers.
     public let waitingCount: Int

@@ -1,6 +1,6 @@
 internal import LifelineCore
 
-/// What a message that came in says of the request that it answers.
+/// How a received message names the request that it answers.
 package enum AnswerHead: Equatable, Sendable {
     /// It answers the request with this serial, as with fixed headers.
     case answer(serial: UInt32)

@@ -9,7 +9,7 @@ package enum SessionHelloFailure: Error, Hashable {
     /// The server could not find out whether it wants the client.
     case undecided
 
-    /// What an error means that is thrown while a client waits to be let in.
+    /// Makes the failure that an error stands for, which was thrown while a client waited to be let in.
     ///
     /// - Parameter isCancelled: whether the task in which it was thrown is cancelled, which is so when the server ends.
     package init(_ error: any Error, isCancelled: Bool) {

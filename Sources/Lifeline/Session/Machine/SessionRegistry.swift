@@ -83,7 +83,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     /// The deadline for a client that connects now to be let in. Cut its connection then.
     package func helloDeadline(now: MonotonicTime) -> MonotonicTime { now + configuration.helloTimeout }
 
-    /// What to say to a client that is not let in before the connection is closed; nil: nothing.
+    /// Returns the goodbye for a client that is not let in; nil when the connection is closed without one.
     package mutating func goodbye(for failure: SessionHelloFailure) -> SessionGoodbye? {
         switch failure {
         case .ended: nil
