@@ -5,8 +5,8 @@ internal import SampleServices
 extension CallOptions {
     typealias RoomClient = Sample_Room_V1_RoomClient
 
-    /// Runs `body` over a session with the room, tells the user what becomes of the session meanwhile, and closes it when
-    /// `body` is done or the user interrupts it, when the server has processed what was pushed.
+    /// Runs `body` over a session with the room, tells the user what becomes of the session meanwhile, and closes it
+    /// when `body` is done or the user interrupts it, when the server has processed what was pushed.
     ///
     /// - Parameters:
     ///   - name: of the session.
@@ -14,8 +14,8 @@ extension CallOptions {
     ///   - describe: what messages that are in doubt, or were not sent, are, in words.
     ///   - afterLoss: what becomes of those in doubt, to go on with behind these words.
     /// - Returns: The first message that was in doubt when a session was lost or ended, where there was one.
-    /// - Throws: what `body` throws, `CommandFailure` when there is no hope of a connection, `SessionError` when the server
-    ///   has ended the session, `Interrupted`.
+    /// - Throws: what `body` throws, `CommandFailure` when there is no hope of a connection, `SessionError` when the
+    ///   server has ended the session, `Interrupted`.
     @discardableResult
     func withRoom(
         name: String = "",

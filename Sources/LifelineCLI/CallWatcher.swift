@@ -2,8 +2,8 @@ internal import Lifeline
 internal import LifelineCore
 internal import Synchronization
 
-/// Follows a session: tells the user when its connection is lost and made again, and what is in doubt when the session is
-/// lost; gives up when there is no hope of a connection.
+/// Follows a session: tells the user when its connection is lost and made again, and what is in doubt when the session
+/// is lost; gives up when there is no hope of a connection.
 final class CallWatcher: Sendable {
     private struct State {
         /// So many connections have ended over which the server had welcomed the session.
@@ -170,7 +170,8 @@ final class CallWatcher: Sendable {
 }
 
 extension ConnectionTransition {
-    /// Whether it tells that a connection has ended, or was not made. One that has stood for long is made again at once.
+    /// Whether it tells that a connection has ended, or was not made. One that has stood for long is made again at
+    /// once.
     fileprivate var isFailure: Bool {
         switch to {
         case .backingOff, .waitingForNetwork: true

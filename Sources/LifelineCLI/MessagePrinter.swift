@@ -29,7 +29,8 @@ actor MessagePrinter {
         await finishProgress()
     }
 
-    /// Prints messages up to the limit. The ones before one that is no ChatMessage are printed before its error is thrown.
+    /// Prints messages up to the limit. The ones before one that is no ChatMessage are printed before its error is
+    /// thrown.
     func print(_ batch: [RawMessage]) async throws {
         var output: [UInt8] = []
         defer { progress.report(count: printedCount) }

@@ -1,7 +1,8 @@
 package import LifelineCore
 internal import NIOConcurrencyHelpers
 
-/// Wakes the one task that waits, for whatever reason it was rung. Rung while nobody waits, it lets the next one through.
+/// Wakes the one task that waits, for whatever reason it was rung. Rung while nobody waits, it lets the next one
+/// through.
 package final class Doorbell: Sendable {
     private struct State {
         var isRung = false
@@ -44,7 +45,8 @@ package final class Doorbell: Sendable {
 
     /// Calls `fire` when a deadline has come, or the bell was rung, again and again until the task is cancelled.
     ///
-    /// - Parameter nextDeadline: returns the deadline to wait for, if there is one. Ring the bell when there is an earlier one.
+    /// - Parameter nextDeadline: returns the deadline to wait for, if there is one. Ring the bell when there is an
+    ///   earlier one.
     package func runTimer(
         by clock: any ClientClock,
         nextDeadline: @Sendable () -> MonotonicTime?,

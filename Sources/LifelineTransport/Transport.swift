@@ -47,16 +47,16 @@ package protocol FrameReceiver: FrameRunSink, SendableMetatype {
     var inboxByteCount: Int { get }
     /// All frames of one read, or of a part of it, have been received. Tells whether to read on.
     mutating func finishBatch() -> ReadDemand
-    /// Frames, prefixes included, that answer what has come and are to be written at once: mostly none. Called after each
-    /// `finishBatch()`; what it throws fails the connection.
+    /// Frames, prefixes included, that answer what has come and are to be written at once: mostly none. Called after
+    /// each `finishBatch()`; what it throws fails the connection.
     mutating func takeReplies() throws(ConnectionError) -> [UInt8]
     /// The frame, prefix included, that asks the peer for a sign of life; nil when this connection has none. What it
     /// throws fails the connection.
     func pingFrame(number: UInt64) throws(ConnectionError) -> [UInt8]?
     /// No frame is for the inbox any more: normally when `error` is nil. Called once.
     ///
-    /// While this side may still send, a receiver that `answersPings` is shown later frames all the same; `finishBatch()`
-    /// says `refused` then.
+    /// While this side may still send, a receiver that `answersPings` is shown later frames all the same;
+    /// `finishBatch()` says `refused` then.
     mutating func finish(throwing error: ConnectionError?)
 }
 
@@ -91,19 +91,19 @@ package protocol TransportConnection: AnyObject, Sendable {
     ///
     /// - Returns: nil when they were accepted; a place in the line when they have to wait for room: see `wait(for:)`.
     func offer(_ frames: UnsafeRawBufferPointer, count: Int) throws(ConnectionError) -> PendingSend?
-    /// Has a source offer frames when the tasks that run where the connection's frames come in have run for a while, so that
-    /// those of many tasks are offered together. May be called with a lock held that the source takes: it is never asked from
-    /// within.
+    /// Has a source offer frames when the tasks that run where the connection's frames come in have run for a while, so
+    /// that those of many tasks are offered together. May be called with a lock held that the source takes: it is never
+    /// asked from within.
     ///
     /// - Returns: false where no such tasks are running; the source has to offer them now.
     func offerLater(_ source: any FrameSource) -> Bool
-    /// There is more to come behind what was offered, which is worth a write of its own where the peer may have nothing to do
-    /// until it hears something. Call it without a lock held: it may find that the connection has failed.
+    /// There is more to come behind what was offered, which is worth a write of its own where the peer may have nothing
+    /// to do until it hears something. Call it without a lock held: it may find that the connection has failed.
     func writeEarly()
     /// Waits until an offer is accepted. When the task is cancelled first, nothing of it will be sent.
     nonisolated(nonsending) func wait(for pending: PendingSend) async throws
-    /// Takes a frame, prefix included, if there is room for it now, and tells whether there was. The bytes, which may come in
-    /// two parts, are copied.
+    /// Takes a frame, prefix included, if there is room for it now, and tells whether there was. The bytes, which may
+    /// come in two parts, are copied.
     func offerNow(_ head: UnsafeRawBufferPointer, _ rest: UnsafeRawBufferPointer) throws(ConnectionError) -> Bool
     /// Waits until there is room for a frame. Throws as `wait(for:)` does.
     nonisolated(nonsending) func waitForRoom() async throws
@@ -113,20 +113,20 @@ package protocol TransportConnection: AnyObject, Sendable {
     /// The same without waiting.
     func endSending()
 
-    /// Asks the peer for a sign of life now, where the connection has a heartbeat: there is a reason to doubt that it is
-    /// still there. It fails with `heartbeatTimeout` unless there is one in time.
+    /// Asks the peer for a sign of life now, where the connection has a heartbeat: there is a reason to doubt that it
+    /// is still there. It fails with `heartbeatTimeout` unless there is one in time.
     func probe()
 
-    /// The peer was let in, on a connection with `ConnectionOptions.openingFrameLimit`: takes frames up to the full limit from
-    /// now on, and makes way for no others. Call it before the peer is told.
+    /// The peer was let in, on a connection with `ConnectionOptions.openingFrameLimit`: takes frames up to the full
+    /// limit from now on, and makes way for no others. Call it before the peer is told.
     func admitPeer()
     /// Reads on after `ReadDemand.pause`.
     func resumeReading()
     /// Ends the receiver's input now; what comes later is read and dropped, but for pings, which are still answered.
     func stopReceiving()
 
-    /// Writes all frames accepted, and those that waited when this side was told to end; ends this side, waits for the peer to
-    /// end its side, and closes.
+    /// Writes all frames accepted, and those that waited when this side was told to end; ends this side, waits for the
+    /// peer to end its side, and closes.
     /// Returns at once; `waitUntilClosed()` tells how it went.
     func close()
     /// Closes at once, dropping what is not written. Waiting sends and the receiver's input end with `reason`.
@@ -185,8 +185,8 @@ package struct ConnectionOptions: Sendable {
     /// flight, and a descriptor.
     package var tracksDelivery: Bool
     package var metrics: TransportMetrics
-    /// The most bytes of a frame until the peer is let in (`TransportConnection.admitPeer()`). Nil: all peers are, and those that
-    /// were accepted are newcomers until they have sent a byte.
+    /// The most bytes of a frame until the peer is let in (`TransportConnection.admitPeer()`). Nil: all peers are, and
+    /// those that were accepted are newcomers until they have sent a byte.
     package var openingFrameLimit: Int?
     /// What the connection's memory is charged to; nil where it is not counted.
     package var memoryBudget: MemoryBudget?

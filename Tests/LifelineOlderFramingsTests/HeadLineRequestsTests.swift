@@ -206,8 +206,8 @@ import Testing
         }
     }
 
-    /// A server that ends or cuts one connection after the other amid requests: each of these ends in time, with its own
-    /// answer or with the connection, and none is left to its deadline.
+    /// A server that ends or cuts one connection after the other amid requests: each of these ends in time, with its
+    /// own answer or with the connection, and none is left to its deadline.
     @Test func aServerThatComesAndGoes() async throws {
         struct Cut: Error {}
         let random = NIOLockedValueBox(SeededGenerator(seed: 7))

@@ -72,8 +72,8 @@ extension HeadedFraming {
         return sink.frames
     }
 
-    /// What a stream fails with, whole, byte by byte, and at every split, or some hundred of a long one: each time after
-    /// the same frames.
+    /// What a stream fails with, whole, byte by byte, and at every split, or some hundred of a long one: each time
+    /// after the same frames.
     func failure(in bytes: [UInt8], after frameCount: Int = 0) -> FramingError.Code? where InboundHead: Equatable {
         var codes: Set<FramingError.Code?> = []
         let places = stride(from: 0, to: bytes.count, by: 1 + bytes.count / 200) + bytes.indices.suffix(3)

@@ -1,5 +1,5 @@
-/// Follows the capacity of a buffer that takes in one byte after the other. Each growth is an allocation, which moves the bytes
-/// that came before.
+/// Follows the capacity of a buffer that takes in one byte after the other. Each growth is an allocation, which moves
+/// the bytes that came before.
 package struct BufferGrowth {
     package private(set) var allocationCount = 0
     package private(set) var movedByteCount = 0

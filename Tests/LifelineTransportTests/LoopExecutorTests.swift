@@ -55,8 +55,8 @@ import Testing
         _ = await task.value
     }
 
-    /// One that yields, and one that waits for what the loop does itself, for a short or a longer time: NIO looks at no socket
-    /// while something is due.
+    /// One that yields, and one that waits for what the loop does itself, for a short or a longer time: NIO looks at no
+    /// socket while something is due.
     @Test(arguments: [nil, 50, 300]) func aTaskThatGoesOnLeavesTheLoopToItsSockets(work: Int64?) async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
@@ -91,7 +91,8 @@ import Testing
         }
     }
 
-    /// As long as the loop looks at its sockets by itself, there is no need to hold tasks for it, which puts answers off.
+    /// As long as the loop looks at its sockets by itself, there is no need to hold tasks for it, which puts answers
+    /// off.
     @Test(arguments: [true, false]) func tasksAreHeldOnlyWhereNoSocketIsRead(reading: Bool) async {
         let clock = TestClock()
         let executor = LoopExecutor(loop) { clock.now }

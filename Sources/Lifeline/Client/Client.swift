@@ -6,8 +6,8 @@ public import Logging
 package import Metrics
 public import ServiceLifecycle
 
-/// A client whose connection stays alive: it notices when the connection or the network is gone, connects again, and says
-/// what it does and why.
+/// A client whose connection stays alive: it notices when the connection or the network is gone, connects again, and
+/// says what it does and why.
 ///
 /// `run()` drives it. Meanwhile any task may send, one may iterate `messages`, and any number may follow `events`:
 ///
@@ -16,16 +16,16 @@ public import ServiceLifecycle
 ///         for try await reply in client.messages { print(reply) }
 ///     }
 ///
-/// **What is known of a message.** A message that `send` accepted is written to the connection of that moment. When that
-/// connection is lost, the event that tells of it counts the messages that did not reach the peer's system
+/// **What is known of a message.** A message that `send` accepted is written to the connection of that moment. When
+/// that connection is lost, the event that tells of it counts the messages that did not reach the peer's system
 /// (`ClientEvent.undeliveredMessageCount`); they are not sent again, as the peer may have seen a part of them. Over
 /// TLS, WebSocket and through a proxy the count is nil: what is acknowledged there are not the messages' own bytes.
 public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: Sendable {
     /// Where it connects to.
     public let endpoint: Endpoint
 
-    /// Runs tasks on the event loop of the client's connections, as `Connection.executor` does: for tasks that send and wait
-    /// for what comes, and neither block nor compute for long.
+    /// Runs tasks on the event loop of the client's connections, as `Connection.executor` does: for tasks that send and
+    /// wait for what comes, and neither block nor compute for long.
     public var executor: any TaskExecutor { keeper.executor }
 
     let keeper: ConnectionKeeper
@@ -41,8 +41,8 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     /// - Parameters:
     ///   - heartbeat: which messages ask the peer for a sign of life, and answer it. With nil, the kernel's keepalive
     ///     watches the peer (on a WebSocket, its pings do).
-    ///   - logger: gets every step, with the connection's number, endpoint, state and reason. Connections that are lost and
-    ///     come back: `notice`; giving up: `error`; all else: `debug`.
+    ///   - logger: gets every step, with the connection's number, endpoint, state and reason. Connections that are lost
+    ///     and come back: `notice`; giving up: `error`; all else: `debug`.
     public convenience init(
         to endpoint: Endpoint,
         configuration: ClientConfiguration = ClientConfiguration(),
@@ -134,11 +134,12 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
 
     // MARK: Running
 
-    /// Connects, and keeps connected, until the client is closed or the task is cancelled. Cancelling cuts the connection at
-    /// once. In a `ServiceGroup`, graceful shutdown closes the client; a `close()` after that waits for the same end.
+    /// Connects, and keeps connected, until the client is closed or the task is cancelled. Cancelling cuts the
+    /// connection at once. In a `ServiceGroup`, graceful shutdown closes the client; a `close()` after that waits for
+    /// the same end.
     ///
-    /// Everything that the client does, it does inside this call. A client runs once; one that was closed before returns at
-    /// once.
+    /// Everything that the client does, it does inside this call. A client runs once; one that was closed before
+    /// returns at once.
     ///
     /// - Throws: `CancellationError` when the task is cancelled. `ConnectionError` `alreadyRun` for a second call.
     public func run() async throws {
@@ -158,19 +159,19 @@ public final class Client<Received: DelimitedMessage, Sent: DelimitedMessage>: S
     }
 
     /// Makes a new connection at once, with all attempts to be had again: after giving up, instead of waiting for the
-    /// next attempt, or in place of a connection that stands, which is cut. While one is being made, or there is no network
-    /// to make one over, nothing changes.
+    /// next attempt, or in place of a connection that stands, which is cut. While one is being made, or there is no
+    /// network to make one over, nothing changes.
     public func reconnect() { keeper.reconnect() }
 
-    /// Closes: takes no more messages, writes what `send` has accepted, ends this side, and waits for the peer's end, and
-    /// then for its system to acknowledge everything. Returns when it is closed. Sends that still wait fail with
+    /// Closes: takes no more messages, writes what `send` has accepted, ends this side, and waits for the peer's end,
+    /// and then for its system to acknowledge everything. Returns when it is closed. Sends that still wait fail with
     /// `closedLocally`.
     ///
-    /// Writing goes on as long as the peer takes something within each `ConnectionConfiguration.closeTimeout`; each of the
-    /// two waits after it lasts for that time at most.
+    /// Writing goes on as long as the peer takes something within each `ConnectionConfiguration.closeTimeout`; each of
+    /// the two waits after it lasts for that time at most.
     ///
-    /// A second call, and cancelling the task, cut the connection at once. The first one joins a graceful shutdown that is
-    /// under way. The last of `history` tells whether everything was delivered: its reason is `drained`, and its
+    /// A second call, and cancelling the task, cut the connection at once. The first one joins a graceful shutdown that
+    /// is under way. The last of `history` tells whether everything was delivered: its reason is `drained`, and its
     /// `undeliveredMessageCount` 0, when all was written, both sides have ended, and the peer's system has it all.
     public func close() async { await keeper.closeByUser() }
 

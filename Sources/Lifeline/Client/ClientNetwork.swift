@@ -89,8 +89,8 @@ struct WatchedNetwork: ClientNetwork {
             let reachability = await lookUp(endpoint, .seconds(10))
             return (true, reachability.isReachable || reachability.reason == .timedOut)
         case .byName:
-            // Short, for a network that comes meanwhile is not seen before. What knows such a name mostly answers at once;
-            // one that is slow for once says nothing of the network.
+            // Short, for a network that comes meanwhile is not seen before. What knows such a name mostly answers at
+            // once; one that is slow for once says nothing of the network.
             let reachability = await lookUp(endpoint, .milliseconds(250))
             return (true, reachability.reason == .timedOut ? nil : reachability.isReachable)
         }

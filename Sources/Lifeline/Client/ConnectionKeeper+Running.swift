@@ -9,8 +9,8 @@ protocol ConnectionUser: AnyObject, Sendable {
     var receivedCount: Int { get }
     /// Makes a connection. The task is cancelled when the attempt is given up.
     func connect(as id: ClientMachine.ConnectionID) async throws -> any TransportConnection
-    /// The connection stands, and observers were told. Returns when there is nothing more to do for it; at the latest when the
-    /// connection is closed.
+    /// The connection stands, and observers were told. Returns when there is nothing more to do for it; at the latest
+    /// when the connection is closed.
     func use(_ connection: any TransportConnection, as id: ClientMachine.ConnectionID) async
     /// The attempt or connection is over.
     func ended(_ id: ClientMachine.ConnectionID)

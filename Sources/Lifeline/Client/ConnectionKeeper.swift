@@ -7,8 +7,8 @@ internal import NIOConcurrencyHelpers
 
 /// Keeps a connection to an endpoint: drives `ClientMachine` with real sockets, time and network.
 ///
-/// Any thread may report an event. The machine takes it under one lock, and what it decides runs after the lock is free;
-/// steps are added to the history under the lock, so that they stay in order. The keeper decides nothing.
+/// Any thread may report an event. The machine takes it under one lock, and what it decides runs after the lock is
+/// free; steps are added to the history under the lock, so that they stay in order. The keeper decides nothing.
 final class ConnectionKeeper: Sendable {
     typealias ConnectionID = ClientMachine.ConnectionID
 
@@ -154,7 +154,8 @@ final class ConnectionKeeper: Sendable {
     /// Closes in order, or joins a close that is under way.
     func beginClose() { change { $0.closeRequested(now: $1) } }
 
-    /// Closes in order, or joins a close that is under way. Returns when it is closed; cancelling the task cuts the connection.
+    /// Closes in order, or joins a close that is under way. Returns when it is closed; cancelling the task cuts the
+    /// connection.
     func close() async { await waitUntilClosed { $0.closeRequested(now: $1) } }
 
     /// The user's own `close()`: a second one cuts the connection.

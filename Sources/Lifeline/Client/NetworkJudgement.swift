@@ -1,10 +1,11 @@
 internal import LifelineReachability
 
-/// Makes one answer of two: the monitor's path, which is late because it waits until flaps are over, and the kernel's route
-/// to the endpoint, which is asked for at any moment and so may be of the middle of a flap.
+/// Makes one answer of two: the monitor's path, which is late because it waits until flaps are over, and the kernel's
+/// route to the endpoint, which is asked for at any moment and so may be of the middle of a flap.
 ///
-/// A flap that the monitor passes over has no news when it is over. So where the path leads to the endpoint and the kernel
-/// knows no route, that is checked again soon, and counts only when it is found twice or with a path that is news.
+/// A flap that the monitor passes over has no news when it is over. So where the path leads to the endpoint and the
+/// kernel knows no route, that is checked again soon, and counts only when it is found twice or with a path that is
+/// news.
 struct NetworkJudgement {
     /// Why a path that leads to the endpoint is not enough.
     private enum Doubt {
@@ -15,8 +16,8 @@ struct NetworkJudgement {
 
     /// Longer than the monitor waits for the end of a flap.
     private static let shortestDelay = Duration.milliseconds(120)
-    /// The number of checks without a result after which a new path counts as one that does not lead to the endpoint. A name
-    /// service that is slow for once answers one of three; a name service whose network is gone answers none.
+    /// The number of checks without a result after which a new path counts as one that does not lead to the endpoint. A
+    /// name service that is slow for once answers one of three; a name service whose network is gone answers none.
     private static let unjudgedCheckLimit = 3
     /// As often as the monitor asks the kernel.
     private static let longestDelay = Duration.seconds(5)
@@ -24,19 +25,19 @@ struct NetworkJudgement {
     private var lastReport: NetworkStatus?
     private var lastInterfaces: [NetworkInterface]?
     private var doubt: Doubt?
-    /// How often nobody could tell whether the path leads to the endpoint since it became another one; nil once somebody
-    /// could.
+    /// How often nobody could tell whether the path leads to the endpoint since it became another one; nil once
+    /// somebody could.
     private var unjudgedCheckCount: Int?
-    /// The time until the next check, if no event comes before. A route to a single host may come and go without one, as the
-    /// path stays the same.
+    /// The time until the next check, if no event comes before. A route to a single host may come and go without one,
+    /// as the path stays the same.
     private(set) var nextCheckDelay = longestDelay
 
     /// Returns what is to be reported.
     ///
     /// - Parameters:
     ///   - interfaces: those of the path that carry traffic.
-    ///   - isReachable: whether there is a route, where the path leads to the endpoint; nil when nobody could tell, which is
-    ///     no news at first, and none ever of a path that was found to lead there.
+    ///   - isReachable: whether there is a route, where the path leads to the endpoint; nil when nobody could tell,
+    ///     which is no news at first, and none ever of a path that was found to lead there.
     mutating func checked(
         _ interfaces: [NetworkInterface],
         pathLeadsThere: Bool,

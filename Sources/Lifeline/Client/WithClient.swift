@@ -4,9 +4,9 @@ public import Logging
 
 /// Runs a client, and `body` with it; `Client` says what it does.
 ///
-/// When `body` returns, the client is closed, or the close that is under way awaited: what `send` accepted is written, and
-/// the peer's end awaited. When it throws or the task is cancelled, the connection is cut. Nothing of the client is left
-/// when the call returns.
+/// When `body` returns, the client is closed, or the close that is under way awaited: what `send` accepted is written,
+/// and the peer's end awaited. When it throws or the task is cancelled, the connection is cut. Nothing of the client is
+/// left when the call returns.
 ///
 /// - Throws: what `body` throws; `CancellationError`.
 public nonisolated(nonsending) func withClient<Received: DelimitedMessage, Sent: DelimitedMessage, Result>(

@@ -2,8 +2,8 @@ internal import LifelineCore
 internal import Logging
 internal import NIOConcurrencyHelpers
 
-/// A log that peers cannot fill: of lines with the same message, which differ in their metadata, `LineLimit` writes a few in a
-/// while. Lines below `info` are written whatever they are; who asks for those wants to see all.
+/// A log that peers cannot fill: of lines with the same message, which differ in their metadata, `LineLimit` writes a
+/// few in a while. Lines below `info` are written whatever they are; who asks for those wants to see all.
 struct LimitedLog: Sendable {
     /// Writes to the log.
     let logger: Logger
@@ -17,14 +17,14 @@ struct LimitedLog: Sendable {
         self.limit = limit
     }
 
-    /// The log of one session: 5 lines of a kind in ten minutes, which show what happens and to whom, however many sessions
-    /// there are.
+    /// The log of one session: 5 lines of a kind in ten minutes, which show what happens and to whom, however many
+    /// sessions there are.
     static func ofSession(_ logger: Logger, now: @escaping @Sendable () -> MonotonicTime) -> LimitedLog {
         LimitedLog(logger, LineLimit(lineCount: 5, period: .seconds(600)), now: now)
     }
 
-    /// The log of a server, with those of its connections: 100 lines of a kind in ten seconds, which a disk and a reader
-    /// stand.
+    /// The log of a server, with those of its connections: 100 lines of a kind in ten seconds, which a disk and a
+    /// reader stand.
     static func ofServer(_ logger: Logger, now: @escaping @Sendable () -> MonotonicTime) -> LimitedLog {
         LimitedLog(logger, LineLimit(lineCount: 100, period: .seconds(10)), now: now)
     }

@@ -48,12 +48,14 @@ struct MessageReceiver<Sink: MessageSink>: FrameReceiver {
     var inboxByteCount: Int { inbox.waitingCost }
 
     /// 32 KiB. The messages of a read of 128 KiB took some 400 KiB, which glibc gave back to the kernel each time they
-    /// were freed, as it does from 128 KiB on (`M_TRIM_THRESHOLD`): chat messages of 300 bytes took 0.75 µs in place of 0.48. Each
-    /// further part costs what waking the task that takes its messages does, some 10,000 instructions.
+    /// were freed, as it does from 128 KiB on (`M_TRIM_THRESHOLD`): chat messages of 300 bytes took 0.75 µs in place of
+    /// 0.48. Each further part costs what waking the task that takes its messages does, some 10,000 instructions.
     ///
-    /// 128 KiB where an intake takes messages: a session acknowledges each part, and pushes took 1.2 times as long with 32 KiB.
+    /// 128 KiB where an intake takes messages: a session acknowledges each part, and pushes took 1.2 times as long with
+    /// 32 KiB.
     ///
-    /// And 1,024 frames, which take a session some hundred microseconds: frames of a byte or two cost as much as any others.
+    /// And 1,024 frames, which take a session some hundred microseconds: frames of a byte or two cost as much as any
+    /// others.
     var partLimit: PartLimit { PartLimit(byteCount: intake == nil ? 32 << 10 : 128 << 10, frameCount: 1024) }
 
     mutating func receive(_ run: FrameRun) throws {
@@ -138,8 +140,8 @@ struct MessageReceiver<Sink: MessageSink>: FrameReceiver {
         intake.batchEnded()
     }
 
-    /// Takes the heartbeat's messages out of the batch and answers pings. Their cost remains in the batch's, which lasts
-    /// until the consumer takes it.
+    /// Takes the heartbeat's messages out of the batch and answers pings. Their cost remains in the batch's, which
+    /// lasts until the consumer takes it.
     private mutating func takeHeartbeats(_ heartbeat: HeartbeatFrames<Received>) {
         var kept = 0
         do throws(ConnectionError) {

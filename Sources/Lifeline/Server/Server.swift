@@ -8,7 +8,8 @@ public import ServiceLifecycle
 
 /// A server of connections: listens on an endpoint, and runs a handler for each connection, each in a task of its own.
 ///
-/// `run()` drives it. Run it as a service of a `ServiceGroup` of swift-service-lifecycle, whose graceful shutdown drains it:
+/// `run()` drives it. Run it as a service of a `ServiceGroup` of swift-service-lifecycle, whose graceful shutdown
+/// drains it:
 ///
 ///     let server = Server(listeningOn: endpoint, receiving: Request.self, sending: Reply.self) { connection in
 ///         for try await request in connection.messages { try await connection.send(answer(to: request)) }
@@ -17,9 +18,9 @@ public import ServiceLifecycle
 ///
 /// `withServer` runs one for as long as a function takes, and `withFrameServer` one for frames.
 ///
-/// Connections are spread over the process's event loops, one a core. When the handler returns, its connection is closed
-/// gracefully, as `withConnection` does; when it throws, the connection is cut, and the error and the peer are logged.
-/// Other connections go on either way.
+/// Connections are spread over the process's event loops, one a core. When the handler returns, its connection is
+/// closed gracefully, as `withConnection` does; when it throws, the connection is cut, and the error and the peer are
+/// logged. Other connections go on either way.
 ///
 /// A Unix socket's file is removed at the end. One that a killed server left behind is replaced; one on which a server
 /// answers is not.
@@ -32,12 +33,12 @@ public final class Server: Sendable {
     /// Makes a server that does nothing until it is run.
     ///
     /// - Parameters:
-    ///   - heartbeat: which messages ask the peer for a sign of life, and answer it; they do not reach the handler. With nil,
-    ///     the kernel's keepalive watches the peer (on a WebSocket, its pings do).
+    ///   - heartbeat: which messages ask the peer for a sign of life, and answer it; they do not reach the handler.
+    ///     With nil, the kernel's keepalive watches the peer (on a WebSocket, its pings do).
     ///   - logger: gets what happens to single connections. Errors of `accept`: `error`; connections that failed, and
-    ///     certificates that cannot be loaded again: `warning`; the connection limit, and certificates that were: `notice`;
-    ///     handshakes that failed: `info`. Of lines with one message, 100 in ten seconds are written; how many were left out,
-    ///     the next one says, or a line at the end.
+    ///     certificates that cannot be loaded again: `warning`; the connection limit, and certificates that were:
+    ///     `notice`; handshakes that failed: `info`. Of lines with one message, 100 in ten seconds are written; how
+    ///     many were left out, the next one says, or a line at the end.
     ///   - handler: called for each connection.
     public convenience init<Received: DelimitedMessage, Sent: DelimitedMessage>(
         listeningOn endpoint: Endpoint,
@@ -124,15 +125,15 @@ public final class Server: Sendable {
 
     // MARK: Running
 
-    /// Listens, and serves connections until the server is shut down or the task is cancelled. In a `ServiceGroup`, graceful
-    /// shutdown does what `shutdown(gracePeriod:)` does with `ServerConfiguration.shutdownGracePeriod`. Cancelling cuts all
-    /// connections at once, and cancels their handlers.
+    /// Listens, and serves connections until the server is shut down or the task is cancelled. In a `ServiceGroup`,
+    /// graceful shutdown does what `shutdown(gracePeriod:)` does with `ServerConfiguration.shutdownGracePeriod`.
+    /// Cancelling cuts all connections at once, and cancels their handlers.
     ///
-    /// Returns when all handlers have: one that ignores cancellation holds it up. A server runs once; one that was shut down
-    /// before returns at once.
+    /// Returns when all handlers have: one that ignores cancellation holds it up. A server runs once; one that was shut
+    /// down before returns at once.
     ///
-    /// - Throws: `ConnectionError` when listening fails, `alreadyRun` for a second call. `CancellationError` when the task is
-    ///   cancelled.
+    /// - Throws: `ConnectionError` when listening fails, `alreadyRun` for a second call. `CancellationError` when the
+    ///   task is cancelled.
     public func run() async throws {
         try await runToEnd(self)
     }
@@ -140,10 +141,13 @@ public final class Server: Sendable {
     /// Shuts the server down, within `gracePeriod`:
     ///
     /// 1. It stops accepting.
-    /// 2. By `ServerConfiguration.shutdownOrder`, it ends the handlers' message sequences after what has arrived, or this
-    ///    side of their connections after what was accepted. As long as this side is open, the peers' pings are answered.
+    /// 2. By `ServerConfiguration.shutdownOrder`, it ends the handlers' message sequences after what has arrived, or
+    /// this
+    ///    side of their connections after what was accepted. As long as this side is open, the peers' pings are
+    ///    answered.
     /// 3. Each handler finishes and returns; what its connection has accepted is written, this side is ended, and what
-    ///    comes is read and dropped until the peer has ended its own, or `ConnectionConfiguration.closeTimeout` is over.
+    ///    comes is read and dropped until the peer has ended its own, or `ConnectionConfiguration.closeTimeout` is
+    ///    over.
     /// 4. What is left when the grace period is over is cut, with a reset, and its handler is cancelled.
     ///
     /// Returns when all handlers have returned, or the task is cancelled. A further call changes nothing but the end of
@@ -162,7 +166,8 @@ public final class Server: Sendable {
     /// Loads the files of `ServerConfiguration.tls` again, for connections that are accepted from now on; those that
     /// stand go on. A server without TLS has nothing to load, nor one that does not run yet.
     ///
-    /// - Throws: `ConnectionError` `invalidConfiguration` when they cannot be used; what was loaded before stays in use.
+    /// - Throws: `ConnectionError` `invalidConfiguration` when they cannot be used; what was loaded before stays in
+    ///   use.
     public func reloadCertificate() async throws(ConnectionError) {
         try await certificates.withLockedValue { $0 }?.reload()
     }

@@ -1,7 +1,8 @@
-/// Deadlines of which the earliest can be found and taken out: a binary heap. Equal ones come in the order of their ids.
+/// Deadlines of which the earliest can be found and taken out: a binary heap. Equal ones come in the order of their
+/// ids.
 ///
-/// A deadline that does not count any more stays until it is the first, or until those like it outweigh the others, so that
-/// ending something costs constant time on average. For that, call `compact` after something has ended.
+/// A deadline that does not count any more stays until it is the first, or until those like it outweigh the others, so
+/// that ending something costs constant time on average. For that, call `compact` after something has ended.
 @usableFromInline
 package struct DeadlineHeap: Sendable {
     private struct Element: Comparable, Sendable {

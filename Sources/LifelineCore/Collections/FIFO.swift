@@ -1,7 +1,7 @@
 /// Elements that come in at the end and leave at the front, each under the number at which it came in.
 ///
-/// Every operation takes constant time on average, and memory follows the elements that are left: one that has left is let go
-/// of at once, however large it is.
+/// Every operation takes constant time on average, and memory follows the elements that are left: one that has left is
+/// let go of at once, however large it is.
 ///
 /// All of it can be inlined: other modules specialize it.
 @usableFromInline
@@ -14,8 +14,8 @@ package struct FIFO<Element: Sendable>: Sendable {
     /// How many places an empty queue keeps memory for.
     @usableFromInline let keptCapacity: Int
 
-    /// - Parameter keptCapacity: how many places memory is kept for while elements come and go. More is given back when a
-    ///   burst is over.
+    /// - Parameter keptCapacity: how many places memory is kept for while elements come and go. More is given back when
+    ///   a burst is over.
     @inlinable
     package init(firstNumber: UInt64 = 0, keptCapacity: Int = 1024) {
         self.firstNumber = firstNumber

@@ -1,4 +1,5 @@
-/// How often, and for how long, to check whether the peer's TCP has acknowledged what was written last. No event says so.
+/// How often, and for how long, to check whether the peer's TCP has acknowledged what was written last. No event says
+/// so.
 ///
 /// The time counts as a whole: a peer that makes room for a few bytes now and then could prolong it for ever otherwise.
 package struct AcknowledgementWait: Sendable {

@@ -189,8 +189,8 @@ package struct OutboundStateMachine {
         return action
     }
 
-    /// This side closes the connection: frames that were not accepted yet are given up, unless the user had said before that
-    /// there is no more to send. Then the connection ends behind them.
+    /// This side closes the connection: frames that were not accepted yet are given up, unless the user had said before
+    /// that there is no more to send. Then the connection ends behind them.
     package mutating func closeRequested() -> FinishAction {
         finishRequested(refusingWaiting: isOpen)
     }

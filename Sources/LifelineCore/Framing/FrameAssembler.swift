@@ -18,9 +18,9 @@ extension FrameSink {
 
 /// Joins the chunks of a byte stream into frames.
 ///
-/// All frames that lie whole in a chunk are handed on together and in place. Only a frame that straddles chunks is copied, each
-/// of its bytes once, and moved again only when its buffer doubles: a constant number of moves a byte, however small the
-/// chunks.
+/// All frames that lie whole in a chunk are handed on together and in place. Only a frame that straddles chunks is
+/// copied, each of its bytes once, and moved again only when its buffer doubles: a constant number of moves a byte,
+/// however small the chunks.
 ///
 /// The memory held is at most `2 × bytes received of the straddling frame + minimumCapacity`, plus what the allocator
 /// rounds up to, whatever its prefix declares; between frames it is none.
@@ -52,7 +52,8 @@ package struct FrameAssembler: Sendable {
     /// How long the straddling frame will be at least, prefix included; 0 when there is none.
     package var pendingLength: Int { partial.isEmpty ? 0 : partial.count + missing }
 
-    /// Hands the frames that `chunk` completes to `sink`, in order: one that earlier chunks began, and all others together.
+    /// Hands the frames that `chunk` completes to `sink`, in order: one that earlier chunks began, and all others
+    /// together.
     ///
     /// - Throws: `FramingError` when the stream is no longer one of frames, after the frames before that place were
     ///   handed on, and from then on at every call; or what the sink throws, after which the stream must be given up.
@@ -60,7 +61,8 @@ package struct FrameAssembler: Sendable {
         _ = try receivePart(of: chunk, limit: .unlimited, into: &sink)
     }
 
-    /// Does the same with a part of `chunk`: a frame that earlier chunks began, and those behind it that `limit` allows.
+    /// Does the same with a part of `chunk`: a frame that earlier chunks began, and those behind it that `limit`
+    /// allows.
     ///
     /// - Returns: how many bytes were taken. The rest is to come with the next call.
     package mutating func receivePart(

@@ -1,6 +1,7 @@
 /// Writes frames, one behind the other, into memory that becomes the connection's outgoing buffer.
 ///
-/// It is handed to a `FrameHandler` for the time of a call. What is written is sent when all frames of the read were handled.
+/// It is handed to a `FrameHandler` for the time of a call. What is written is sent when all frames of the read were
+/// handled.
 public struct FrameWriter: ~Copyable {
     /// Where the next frame begins.
     @usableFromInline var position: UnsafeMutableRawPointer?

@@ -1,9 +1,10 @@
-// Sends that cannot go straight to the connection, as no connection stands, others wait already, or the one that stands has
-// failed.
+// Sends that cannot go straight to the connection, as no connection stands, others wait already, or the one that stands
+// has failed.
 extension ClientMachine {
     /// A message of so many bytes is to be sent.
     ///
-    /// - Parameter start: since when it waits: what it has waited for room on a connection counts for the policy's timeout.
+    /// - Parameter start: since when it waits: what it has waited for room on a connection counts for the policy's
+    ///   timeout.
     package mutating func offered(
         byteCount: Int,
         policy: SendPolicy,

@@ -1,8 +1,8 @@
-/// Every decision of a client in one value: when to connect, what becomes of sends, how a connection is closed, and what
-/// observers are told of it.
+/// Every decision of a client in one value: when to connect, what becomes of sends, how a connection is closed, and
+/// what observers are told of it.
 ///
-/// It knows no sockets, clocks, timers, locks or tasks. A driver reports events with the time at which they happened, runs
-/// the actions that they return, in order, and calls `timerFired` when `nextDeadline` has come.
+/// It knows no sockets, clocks, timers, locks or tasks. A driver reports events with the time at which they happened,
+/// runs the actions that they return, in order, and calls `timerFired` when `nextDeadline` has come.
 ///
 /// - There is one connection at a time: the next attempt begins when the driver has reported the end of the one before.
 /// - What is reported of another connection than the present one comes late, and is ignored.
@@ -63,7 +63,8 @@ package struct ClientMachine: Sendable {
     var link = Link.none
     /// The attempt that begins when the connection before it is gone.
     var nextAttempt: ConnectionID?
-    /// Steps that observers are not told of yet: the first one ended a connection of which it is not known what was lost.
+    /// Steps that observers are not told of yet: the first one ended a connection of which it is not known what was
+    /// lost.
     private var heldSteps: [ConnectionTransition] = []
     /// Looks whether the machine has slept, while there is a connection whose peer can be asked.
     package internal(set) var sleepWatch: SleepWatch?
@@ -76,7 +77,8 @@ package struct ClientMachine: Sendable {
     ///
     /// - Parameters:
     ///   - seed: what the jitter of delays follows from.
-    ///   - hasNetwork: whether the peer can be reached as far as is known. It stays true for a peer that needs no network.
+    ///   - hasNetwork: whether the peer can be reached as far as is known. It stays true for a peer that needs no
+    ///     network.
     package init(_ configuration: Configuration, seed: UInt64, hasNetwork: Bool) {
         closeTimeout = configuration.closeTimeout.clamped(atLeast: .milliseconds(1))
         sleepWatchInterval = configuration.sleepWatchInterval

@@ -20,8 +20,8 @@ extension ConnectionManager {
         connectionEnded(id, .connectFailed(error), now: now)
     }
 
-    /// The attempt or connection is no more, and it was not given up by an action: the peer closed it, it was reset, the
-    /// peer violated the protocol, its heartbeat found the peer dead, or it was drained.
+    /// The attempt or connection is no more, and it was not given up by an action: the peer closed it, it was reset,
+    /// the peer violated the protocol, its heartbeat found the peer dead, or it was drained.
     ///
     /// - Parameter lastSignOfLife: When the peer was last known to be alive, where the heartbeat found it dead: the
     ///   connection has stood until then, else until now. So a peer that accepts and stays silent uses the budget up
@@ -59,7 +59,8 @@ extension ConnectionManager {
         }
     }
 
-    /// The peer goes away, and wants no attempt before `end`. The network's return and `reconnectRequested` cut that short.
+    /// The peer goes away, and wants no attempt before `end`. The network's return and `reconnectRequested` cut that
+    /// short.
     package mutating func pauseRequested(until end: MonotonicTime) {
         switch machine {
         case .connecting, .ready:

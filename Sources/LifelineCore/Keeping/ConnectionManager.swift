@@ -37,7 +37,8 @@ package struct ConnectionManager: Sendable {
     ///
     /// - Parameters:
     ///   - seed: What the jitter of delays follows from.
-    ///   - hasNetwork: Whether the peer can be reached as far as is known. It stays true for a peer that needs no network.
+    ///   - hasNetwork: Whether the peer can be reached as far as is known. It stays true for a peer that needs no
+    ///     network.
     package init(backoff: BackoffConfiguration, seed: UInt64, hasNetwork: Bool) {
         self.backoff = Backoff(backoff, seed: seed)
         // A connection that was stable is followed by an attempt at once.
@@ -82,7 +83,8 @@ package struct ConnectionManager: Sendable {
     package enum Action: Equatable, Sendable {
         /// Tell observers of this step.
         case transition(ConnectionTransition)
-        /// Give this attempt or connection up at once, dropping what is not written. Nothing needs to be reported of it.
+        /// Give this attempt or connection up at once, dropping what is not written. Nothing needs to be reported of
+        /// it.
         case abort(ConnectionID, TransitionReason)
         /// Begin to connect; report `connected` or `connectFailed`.
         case connect(ConnectionID)
@@ -157,8 +159,8 @@ extension ConnectionManager {
         return [transition, .abort(abandoned, reason)]
     }
 
-    /// An attempt failed or a connection was lost, while there is a network: tries again, now or later, or gives up. Not
-    /// before the end of a pause that the peer has asked for.
+    /// An attempt failed or a connection was lost, while there is a network: tries again, now or later, or gives up.
+    /// Not before the end of a pause that the peer has asked for.
     mutating func retryOrGiveUp(after reason: TransitionReason, now: MonotonicTime) -> [Action] {
         if reason.isFatal { return disconnect(to: .gaveUp, reason, now: now) }
         switch backoff.attemptEnded() {

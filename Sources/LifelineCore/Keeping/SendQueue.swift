@@ -1,8 +1,8 @@
 /// The sends that wait for a connection, first in, first out. It knows their sizes and deadlines, not their bytes.
 ///
-/// Each send that waits ends in exactly one `Ended`. While there is a connection, the driver hands over one at a time: it
-/// takes `next()`, offers it to the connection, and reports `handedOver` or `handOverFailed`. When nothing waits, a send
-/// goes straight to the connection, and the queue never hears of it again.
+/// Each send that waits ends in exactly one `Ended`. While there is a connection, the driver hands over one at a time:
+/// it takes `next()`, offers it to the connection, and reports `handedOver` or `handOverFailed`. When nothing waits, a
+/// send goes straight to the connection, and the queue never hears of it again.
 ///
 /// Each event costs constant time on average, and where a deadline is kept, logarithmic time.
 package struct SendQueue: Sendable {
@@ -191,8 +191,8 @@ package struct SendQueue: Sendable {
         return ended
     }
 
-    /// There will be no connection any more. All that waits fails, in order, except the send in hand, which ends when its
-    /// hand-over is reported. Only the first reason counts.
+    /// There will be no connection any more. All that waits fails, in order, except the send in hand, which ends when
+    /// its hand-over is reported. Only the first reason counts.
     package mutating func closed(_ reason: ConnectionError) -> [Ended] {
         if case .closed = state { return [] }
         state = .closed(reason)

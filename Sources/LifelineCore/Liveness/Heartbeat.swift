@@ -4,10 +4,10 @@
 /// latest one to `timerFired`. The timer is to be set to `deadline` at the beginning, after `timerFired`, and after
 /// `probe`, which can bring the deadline forward; after signs of life it may stand, since coming early does no harm.
 ///
-/// A ping stands behind what was written before it, and TCP delivers in order: where packets are lost, or the peer reads
-/// slowly, it may be on its way for minutes. So where the driver can tell what the peer's TCP has acknowledged, a timeout
-/// in which that became more is no miss while the question is on its way. Once it has arrived, acknowledgements prove
-/// nothing: the kernel of a program that is stopped goes on with them.
+/// A ping stands behind what was written before it, and TCP delivers in order: where packets are lost, or the peer
+/// reads slowly, it may be on its way for minutes. So where the driver can tell what the peer's TCP has acknowledged, a
+/// timeout in which that became more is no miss while the question is on its way. Once it has arrived, acknowledgements
+/// prove nothing: the kernel of a program that is stopped goes on with them.
 package struct Heartbeat: Sendable {
     private enum State {
         /// The last sign of life is recent enough. Can go to: probing.
@@ -111,15 +111,16 @@ package struct Heartbeat: Sendable {
         state = .probing(series)
     }
 
-    /// All pings that were queued are written. `total` tells how many bytes that were since the connection was made, as the
-    /// peer's TCP counts them; nil where nobody can. It is called only when that is of interest.
+    /// All pings that were queued are written. `total` tells how many bytes that were since the connection was made, as
+    /// the peer's TCP counts them; nil where nobody can. It is called only when that is of interest.
     package mutating func wrote(total: () -> UInt64?) {
         guard case .probing(var series) = state, series.question != nil, series.question?.end == nil else { return }
         series.question?.end = total()
         state = .probing(series)
     }
 
-    /// Whether a question is on its way to the peer and came further since `time`, or since the timeout under way began.
+    /// Whether a question is on its way to the peer and came further since `time`, or since the timeout under way
+    /// began.
     package func isPingProgressing(since time: MonotonicTime, acknowledged: () -> UInt64?) -> Bool {
         guard case .probing(var series) = state else { return false }
         if let lastProgress = series.lastProgress, lastProgress > time { return true }
@@ -130,7 +131,8 @@ package struct Heartbeat: Sendable {
     ///
     /// - Parameters:
     ///   - lastInboundAt: when bytes last came in, nil when none ever did.
-    ///   - acknowledged: tells how many bytes the peer's TCP has acknowledged so far; asked only when a timeout has come.
+    ///   - acknowledged: tells how many bytes the peer's TCP has acknowledged so far; asked only when a timeout has
+    ///     come.
     package mutating func timerFired(
         lastInboundAt: MonotonicTime?,
         now: MonotonicTime,
@@ -158,8 +160,8 @@ package struct Heartbeat: Sendable {
 
     /// There is a reason to doubt the connection: asks for a sign of life now. Returns the number of the ping to send.
     ///
-    /// While an answer is awaited already, this asks once more but gives no more time, so that doubts in quick succession
-    /// do not keep a dead connection alive.
+    /// While an answer is awaited already, this asks once more but gives no more time, so that doubts in quick
+    /// succession do not keep a dead connection alive.
     package mutating func probe(now: MonotonicTime) -> UInt64 {
         switch state {
         case .listening:

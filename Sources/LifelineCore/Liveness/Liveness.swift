@@ -1,8 +1,9 @@
 /// Whether the peer of one connection still lives and takes part: it is asked for a sign of life, or given up.
 ///
 /// While this side does not read, the peer cannot show that it lives, so nothing is held against it, and reading on
-/// counts as a sign of life. A timeout whose timer comes late by more than a quarter of it starts anew: the machine slept,
-/// or this side was held up, and what the peer has sent could not be read. (`Heartbeat` has its own rule for that.)
+/// counts as a sign of life. A timeout whose timer comes late by more than a quarter of it starts anew: the machine
+/// slept, or this side was held up, and what the peer has sent could not be read. (`Heartbeat` has its own rule for
+/// that.)
 package struct Liveness: Sendable {
     private enum Input {
         /// What the peer sends is read. Can go to: paused, ended.
@@ -39,7 +40,8 @@ package struct Liveness: Sendable {
     private var input = Input.reading
     /// When the peer last gave a sign of life; at first, when the connection was made.
     private var lastLife: MonotonicTime
-    /// From when the idle timeout counts: after the last sign of life where that was begun anew, which is no sign of life.
+    /// From when the idle timeout counts: after the last sign of life where that was begun anew, which is no sign of
+    /// life.
     private var idleSince: MonotonicTime
     private var unansweredByteCount = 0
     /// Until when a peer that was asked because of unanswered bytes has to answer.
@@ -58,8 +60,8 @@ package struct Liveness: Sendable {
         idleSince = connectedAt
     }
 
-    /// When `timerFired` is to be called; nil when nothing is watched. Bytes that come in, unless they answer a ping, move
-    /// it only when the timer fires, so that nothing is to be done about it per read.
+    /// When `timerFired` is to be called; nil when nothing is watched. Bytes that come in, unless they answer a ping,
+    /// move it only when the timer fires, so that nothing is to be done about it per read.
     package var deadline: MonotonicTime? {
         let forStall = stall?.nextLook
         guard input == .reading else { return forStall }
@@ -139,11 +141,11 @@ package struct Liveness: Sendable {
         heartbeat?.wrote(total: total)
     }
 
-    /// So many bytes were handed to the kernel, whether it has taken them yet or not. The time is needed only where there
-    /// is a limit of unanswered bytes.
+    /// So many bytes were handed to the kernel, whether it has taken them yet or not. The time is needed only where
+    /// there is a limit of unanswered bytes.
     ///
-    /// `total` tells how many bytes that were since the connection was made, as the peer's TCP counts them, where they are
-    /// not those that were reported here; nil where nobody can.
+    /// `total` tells how many bytes that were since the connection was made, as the peer's TCP counts them, where they
+    /// are not those that were reported here; nil where nobody can.
     package mutating func wrote(
         byteCount: Int,
         now: @autoclosure () -> MonotonicTime,

@@ -4,8 +4,8 @@
 /// connection. With its end its waiter leaves the table, and from then on its response is late: dropped and counted.
 /// Whichever event comes first counts: a response that is reported before the timer fires is in time.
 ///
-/// Every event costs constant time on average, a deadline logarithmic time. Memory follows the most requests that waited
-/// at once, until none waits.
+/// Every event costs constant time on average, a deadline logarithmic time. Memory follows the most requests that
+/// waited at once, until none waits.
 @usableFromInline
 package struct RequestTable<Waiter: Sendable>: Sendable {
     /// The number of a request: ascending, never used again. Its lower half is the serial.

@@ -1,8 +1,8 @@
 /// What this side of a connection says to a proxy, and makes of its answers, until the proxy has connected to the
 /// endpoint.
 ///
-/// It takes a byte at a time, so that it does not matter how the proxy's bytes are cut, and the bytes behind the last one
-/// stay the endpoint's. A handshake is some hundred bytes, and 8 KiB at most.
+/// It takes a byte at a time, so that it does not matter how the proxy's bytes are cut, and the bytes behind the last
+/// one stay the endpoint's. A handshake is some hundred bytes, and 8 KiB at most.
 package protocol ProxyHandshake: Sendable {
     /// What is sent first.
     var greeting: [UInt8] { get }

@@ -85,7 +85,8 @@ package struct WebSocketClientHandshake: Sendable {
 
     /// Looks at the head of the server's answer.
     ///
-    /// - Throws: `webSocketRefused` when it opens no WebSocket, `protocolViolation` when it does not answer this request.
+    /// - Throws: `webSocketRefused` when it opens no WebSocket, `protocolViolation` when it does not answer this
+    ///   request.
     package func opening(
         status: Int,
         reason: String,

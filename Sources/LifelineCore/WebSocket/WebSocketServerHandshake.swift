@@ -175,7 +175,8 @@ package struct WebSocketServerHandshake: Sendable {
         if !isTaken { throw Refusal(403, "scripts of the page \(origin.escaped(limit: 100)) may not connect") }
     }
 
-    /// What terminates TLS may stand before this server, so that both schemes are the same host's; the port is the page's own.
+    /// What terminates TLS may stand before this server, so that both schemes are the same host's; the port is the
+    /// page's own.
     private func isSameHost(_ origin: String, _ host: String) -> Bool {
         ["http": "80", "https": "443"].contains { scheme, port in
             guard HTTPFields.isEqual(origin.prefix(scheme.count + 3), scheme + "://") else { return false }

@@ -12,9 +12,9 @@ public import Logging
 ///
 /// Requests are answered in the order in which they were written. Answers say nothing of what they answer but their
 /// type: what comes in is the first request's answer when it is of the type that this expects, and a push otherwise. A
-/// request that timed out or was cancelled after it was written keeps its place until its answer comes, which is dropped
-/// and counted. A server that leaves a request unanswered for good therefore holds up those behind it; `reconnect()`
-/// helps. What expects no answer is for `notify`.
+/// request that timed out or was cancelled after it was written keeps its place until its answer comes, which is
+/// dropped and counted. A server that leaves a request unanswered for good therefore holds up those behind it;
+/// `reconnect()` helps. What expects no answer is for `notify`.
 public typealias HeadLineClient = RequestClient<HeadLineMessage, HeadLineMessage>
 
 extension RequestClient where Received == HeadLineMessage, Sent == HeadLineMessage {
@@ -49,8 +49,8 @@ extension RequestClient where Received == HeadLineMessage, Sent == HeadLineMessa
         }
     }
 
-    /// Asks, and takes whatever comes next for the answer: for servers that answer with types one cannot foresee, and push
-    /// nothing.
+    /// Asks, and takes whatever comes next for the answer: for servers that answer with types one cannot foresee, and
+    /// push nothing.
     ///
     /// - Throws: as `request(type:content:answerType:timeout:)`.
     public nonisolated(nonsending) func requestAnything(

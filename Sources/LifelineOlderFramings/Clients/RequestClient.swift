@@ -9,13 +9,13 @@ public import ServiceLifecycle
 /// A client that asks servers of an older framing, over a connection that stays alive, as `Client` does: a
 /// `FixedHeaderClient` or a `HeadLineClient`.
 ///
-/// **Requests** end once each: with the answer, or with a `RequestError`. They may be made by any number of tasks at once.
-/// An answer that comes after its request has ended is dropped and counted.
+/// **Requests** end once each: with the answer, or with a `RequestError`. They may be made by any number of tasks at
+/// once. An answer that comes after its request has ended is dropped and counted.
 ///
 /// **Back-pressure.** Answers go straight to the tasks that asked, and never wait behind pushes; the number of requests
-/// bounds them. Pushes wait in `pushes`, up to `ConnectionConfiguration.inboundWaterMarks`; when more wait, the connection
-/// is not read until some are taken, so that nothing is lost, and no answers come meanwhile. A program without use for
-/// pushes says so in `RequestConfiguration.takesPushes`.
+/// bounds them. Pushes wait in `pushes`, up to `ConnectionConfiguration.inboundWaterMarks`; when more wait, the
+/// connection is not read until some are taken, so that nothing is lost, and no answers come meanwhile. A program
+/// without use for pushes says so in `RequestConfiguration.takesPushes`.
 public final class RequestClient<Received: DelimitedMessage, Sent: DelimitedMessage>: Service {
     let client: Client<Received, Sent>
     let exchange: RequestExchange<Received>

@@ -1,8 +1,8 @@
 /// How requests behave.
 public struct RequestConfiguration: Sendable {
-    /// How many requests may wait for their answers at once; further ones fail with `tooManyInFlight`. Where answers are
-    /// told apart by their order only, a request that timed out or was cancelled counts until its answer comes. Values
-    /// below 1 count as 1. Default: 1,024, each of which holds a task.
+    /// How many requests may wait for their answers at once; further ones fail with `tooManyInFlight`. Where answers
+    /// are told apart by their order only, a request that timed out or was cancelled counts until its answer comes.
+    /// Values below 1 count as 1. Default: 1,024, each of which holds a task.
     public var maximumRequestCount = 1024
 
     /// Whether somebody takes the pushes. Default: true: then they wait, and hold the peer up when there are too many

@@ -4,11 +4,11 @@ internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
-/// The requests of one client, from being asked to their end. `RequestStateMachine` decides, under one lock; who waits is
-/// woken after it.
+/// The requests of one client, from being asked to their end. `RequestStateMachine` decides, under one lock; who waits
+/// is woken after it.
 ///
-/// Messages come in, and requests are reported as written, on the loop of the connection of that time; requests begin and
-/// end in any task.
+/// Messages come in, and requests are reported as written, on the loop of the connection of that time; requests begin
+/// and end in any task.
 final class RequestExchange<Message: Sendable>: Sendable {
     typealias ConnectionID = ClientMachine.ConnectionID
     private typealias Waiter = Latch<Result<Message, RequestError>>
@@ -54,8 +54,8 @@ final class RequestExchange<Message: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - reserved: a serial that the request must not have.
-    ///   - send: sends the request with a serial, and may wait for a connection until the timeout. Returns the connection
-    ///     that accepted it.
+    ///   - send: sends the request with a serial, and may wait for a connection until the timeout. Returns the
+    ///     connection that accepted it.
     nonisolated(nonsending) func request(
         answerType: String?,
         timeout: Duration,

@@ -8,9 +8,10 @@ package import LifelineCore
 ///
 /// What a head may be, strictly:
 /// - One JSON object by RFC 8259, in valid UTF-8 without a byte order mark, at most 4 KiB with its CRLF. Space and tab
-///   may stand where JSON has white space. A line feed only ends the head, so that no byte of it is ever looked for twice.
-/// - `type` is a string, `size` a number of decimal digits, or a string of them, without sign, point, exponent or leading
-///   zeros. Both must be there.
+///   may stand where JSON has white space. A line feed only ends the head, so that no byte of it is ever looked for
+///   twice.
+/// - `type` is a string, `size` a number of decimal digits, or a string of them, without sign, point, exponent or
+///   leading zeros. Both must be there.
 /// - Other members are checked and skipped: nothing here has a use for them. Their values may be nested 32 deep.
 /// - No two members have the same name, whichever way it is escaped. (Within skipped values this is not checked.)
 /// - Strings with half a surrogate pair are refused: they are no text.

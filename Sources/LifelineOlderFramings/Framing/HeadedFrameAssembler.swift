@@ -2,13 +2,13 @@ package import LifelineCore
 
 /// Joins the chunks of a byte stream into frames of a framing with heads.
 ///
-/// A content that lies whole in a chunk is handed on in place, even if its head straddled. What straddles is copied, each
-/// of its bytes once, and moved again only when its buffer doubles; of a head that straddled, what the chunk that
+/// A content that lies whole in a chunk is handed on in place, even if its head straddled. What straddles is copied,
+/// each of its bytes once, and moved again only when its buffer doubles; of a head that straddled, what the chunk that
 /// completed it has behind it may be copied once in vain, up to the longest head. That is a constant number of moves a
 /// byte, however small the chunks.
 ///
-/// The memory held is at most `2 × bytes received of the straddling part + FrameAssembler.minimumCapacity`, plus what the
-/// allocator rounds up to, whatever a head declares; between frames it is none.
+/// The memory held is at most `2 × bytes received of the straddling part + FrameAssembler.minimumCapacity`, plus what
+/// the allocator rounds up to, whatever a head declares; between frames it is none.
 package struct HeadedFrameAssembler<Framing: HeadedFraming>: Sendable {
     private struct Pending {
         let head: Framing.InboundHead
@@ -105,8 +105,8 @@ package struct HeadedFrameAssembler<Framing: HeadedFraming>: Sendable {
         }
     }
 
-    /// Hands a frame on whose content is complete with the front of `rest`. Keeps all of `rest` and returns false when it
-    /// is not.
+    /// Hands a frame on whose content is complete with the front of `rest`. Keeps all of `rest` and returns false when
+    /// it is not.
     private mutating func deliver(
         _ frame: Pending,
         from rest: inout UnsafeRawBufferPointer,

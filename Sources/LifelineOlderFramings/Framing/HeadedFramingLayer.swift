@@ -12,8 +12,8 @@ package protocol RequestObserver: Sendable {
 /// Speaks an older framing to the peer, above all other layers: its frames become Lifeline's own (`CarriedFrame`), and
 /// back, so that queues, back-pressure, heartbeats and closing are the same for every framing.
 ///
-/// Its handler is the only one outside of the transport: a generic handler is specialized for its framings only in the module
-/// that has them.
+/// Its handler is the only one outside of the transport: a generic handler is specialized for its framings only in the
+/// module that has them.
 package struct HeadedFramingLayer<Framing: HeadedFraming>: ChannelLayer
 where Framing.InboundHead: CarriedHead, Framing.OutboundHead: CarriedHead {
     private let framing: Framing

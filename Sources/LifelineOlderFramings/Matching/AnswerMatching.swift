@@ -13,13 +13,13 @@ package enum AnswerHead: Equatable, Sendable {
 /// Finds the request that a message answers. Deadlines, waiters and limits are `RequestStateMachine`'s.
 ///
 /// Where answers carry no serials, the peer is expected to answer in order, each request once. When it leaves a request
-/// without an answer for good, those behind it never get theirs; then they time out one by one, until no more can be begun,
-/// and only a new connection helps.
+/// without an answer for good, those behind it never get theirs; then they time out one by one, until no more can be
+/// begun, and only a new connection helps.
 package struct AnswerMatching: Sendable {
     /// Whether answers come in the order of the requests. Otherwise they carry serials, and nothing is kept here.
     private let isOrdered: Bool
-    /// Requests that were written, and the types of their answers; nil: any. Each keeps its place until its answer comes,
-    /// whether or not its task still waits: else the next request would be given that answer.
+    /// Requests that were written, and the types of their answers; nil: any. Each keeps its place until its answer
+    /// comes, whether or not its task still waits: else the next request would be given that answer.
     private var written = FIFO<(serial: UInt32, answerType: String?)>()
     /// The types of the answers to requests that were not written.
     private var answerTypes: [UInt32: String?] = [:]
@@ -28,8 +28,8 @@ package struct AnswerMatching: Sendable {
         self.isOrdered = isOrdered
     }
 
-    /// The number of requests that were begun and neither answered nor given up, with those that have ended for their caller
-    /// and whose answers are still to come. 0 where answers carry serials.
+    /// The number of requests that were begun and neither answered nor given up, with those that have ended for their
+    /// caller and whose answers are still to come. 0 where answers carry serials.
     package var heldCount: Int { answerTypes.count + written.count }
 
     /// A request is to be sent.

@@ -1,12 +1,13 @@
 package import Lifeline
 package import LifelineCore
 
-/// The requests of one client over all its connections, from being begun to their ends. Knows no channel, no lock, no task
-/// and no clock. `RequestTable` keeps the waiters, `AnswerMatching` tells which request a message answers.
+/// The requests of one client over all its connections, from being begun to their ends. Knows no channel, no lock, no
+/// task and no clock. `RequestTable` keeps the waiters, `AnswerMatching` tells which request a message answers.
 ///
-/// Each request ends exactly once: with its answer, or with a `RequestError`. It goes the way begun, accepted (a connection
-/// will write it), written; the last two may be told in either order, as they come from different threads. A connection
-/// that is lost takes along what it had accepted or written. What no connection has accepted goes over the next one.
+/// Each request ends exactly once: with its answer, or with a `RequestError`. It goes the way begun, accepted (a
+/// connection will write it), written; the last two may be told in either order, as they come from different threads. A
+/// connection that is lost takes along what it had accepted or written. What no connection has accepted goes over the
+/// next one.
 ///
 /// Between `connectionBegan` and the end of its input, a connection brings answers.
 package struct RequestStateMachine<Waiter: Sendable, ConnectionID: Comparable & Sendable>: Sendable {

@@ -4,8 +4,8 @@ public import LifelineMessages
 /// A frame of the framing with head lines: a JSON object with `type` and `size`, CRLF, and `size` bytes of content.
 ///
 /// A connection, client or server that sends and receives this type speaks that framing to its peer, over every kind of
-/// endpoint. With any other type on the other side, it is refused with `invalidConfiguration`. `HeadLineClient` finds the
-/// answers to requests.
+/// endpoint. With any other type on the other side, it is refused with `invalidConfiguration`. `HeadLineClient` finds
+/// the answers to requests.
 public struct HeadLineMessage: Sendable, Hashable {
     /// What the content is: the application's to say. It must fit into a head line of 4 KiB.
     public var type: String

@@ -3,8 +3,8 @@ package import LifelineCore
 
 /// One end of a simulated session: the machine of the real one, over connections of bytes.
 ///
-/// It runs the actions that are about connections, and tells `onActions` of all of them, in order: the simulation acts for the
-/// user. It writes as long as its connection has room whenever something happened.
+/// It runs the actions that are about connections, and tells `onActions` of all of them, in order: the simulation acts
+/// for the user. It writes as long as its connection has room whenever something happened.
 package final class SimulatedSessionEnd {
     package typealias Machine = SessionMachine<SessionPayload, Int>
     package typealias Side = SimulatedSessionLink.Side

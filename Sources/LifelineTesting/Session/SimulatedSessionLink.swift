@@ -3,8 +3,9 @@ package import LifelineCore
 
 /// A connection of a simulated session: bytes in two directions, which come in pieces of any size, and frames of those.
 ///
-/// Nothing moves by itself. Who simulates takes bytes to their side, with `deliver`, and lets a direction die, with `lose`: what
-/// stands on the way may still come up to any byte, and what is written afterwards gets nowhere. Neither side is told.
+/// Nothing moves by itself. Who simulates takes bytes to their side, with `deliver`, and lets a direction die, with
+/// `lose`: what stands on the way may still come up to any byte, and what is written afterwards gets nowhere. Neither
+/// side is told.
 package final class SimulatedSessionLink {
     package typealias Frame = SessionFrame<SessionPayload>
 

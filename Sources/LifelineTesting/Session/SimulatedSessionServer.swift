@@ -218,7 +218,8 @@ package final class SimulatedSessionServer {
     }
 }
 
-/// A session as the registry keeps it. It belongs to the simulation's thread, as the registry does, which asks for `Sendable`.
+/// A session as the registry keeps it. It belongs to the simulation's thread, as the registry does, which asks for
+/// `Sendable`.
 private struct SimulatedSessionBox: @unchecked Sendable {
     let end: SimulatedSessionEnd
 

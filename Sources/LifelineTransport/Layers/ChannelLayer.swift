@@ -3,13 +3,14 @@ package import NIOCore
 
 /// A protocol between a connected socket and Lifeline's frames: a proxy's handshake, TLS, WebSocket.
 ///
-/// Layers are set up one after the other, the one next to the socket first; only then is the connection's handler added.
+/// Layers are set up one after the other, the one next to the socket first; only then is the connection's handler
+/// added.
 package protocol ChannelLayer: Sendable {
     /// Adds the layer to the end of the pipeline of a channel that is connected, on its loop, and shakes hands with the
     /// peer where the layer does that.
     ///
-    /// - Returns: succeeds on the loop when what lies above may be added, before any of its bytes is read; fails with the
-    ///   reason, a `ConnectionError` where the layer knows one.
+    /// - Returns: succeeds on the loop when what lies above may be added, before any of its bytes is read; fails with
+    ///   the reason, a `ConnectionError` where the layer knows one.
     func add(to channel: any Channel) -> EventLoopFuture<Void>
 
     /// What the layer does with its peer, for an error that says what took too long: "the TLS handshake".
@@ -24,8 +25,8 @@ extension ChannelLayer {
 }
 
 extension Channel {
-    /// Sets layers up, then calls `completion`, which adds what lies above. On the channel's loop. When that has failed,
-    /// or has taken longer than until `deadline`, the channel is closed.
+    /// Sets layers up, then calls `completion`, which adds what lies above. On the channel's loop. When that has
+    /// failed, or has taken longer than until `deadline`, the channel is closed.
     ///
     /// - Parameter lingers: whether a peer that a layer refuses is given time to read why (see `SocketEnd.lingers`).
     func addLayers(
@@ -111,8 +112,8 @@ private final class LayerSetup {
         outcome.completeWith(result)
     }
 
-    /// Lets the layers say that it is the end, and does not wait for the peer to say so, too. The timer sees to it that they
-    /// do not take too long over it.
+    /// Lets the layers say that it is the end, and does not wait for the peer to say so, too. The timer sees to it that
+    /// they do not take too long over it.
     private func endOutput() {
         let ended = channel.eventLoop.makePromise(of: Void.self)
         ended.futureResult.assumeIsolated().whenComplete { _ in

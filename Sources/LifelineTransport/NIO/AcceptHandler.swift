@@ -4,8 +4,9 @@ internal import NIOCore
 
 /// Lets a listening socket accept while there is room for a connection.
 ///
-/// At the limit, newcomers make way: connections whose peers have said nothing. Where there are none, and for a moment after the
-/// process has run out of descriptors or memory, the socket is not read: the kernel's backlog holds what comes.
+/// At the limit, newcomers make way: connections whose peers have said nothing. Where there are none, and for a moment
+/// after the process has run out of descriptors or memory, the socket is not read: the kernel's backlog holds what
+/// comes.
 final class AcceptHandler: ChannelInboundHandler {
     typealias InboundIn = any Channel
 

@@ -34,8 +34,8 @@ extension ConnectionHandler {
         }
     }
 
-    /// Sees to it that several retransmissions fit into each of the heartbeat's timeouts: else a few packets that are lost
-    /// in a row would be taken for a peer that is gone.
+    /// Sees to it that several retransmissions fit into each of the heartbeat's timeouts: else a few packets that are
+    /// lost in a row would be taken for a peer that is gone.
     func boundRetransmission() {
         guard let channel = context?.channel, let timeout = livenessOptions.heartbeat?.timeout else { return }
         withSocket(of: channel) { TCPSocket.boundRetransmission($0, within: timeout / 4) }
@@ -61,8 +61,8 @@ extension ConnectionHandler {
         return acknowledged + unacknowledged + UInt64(channelByteCount)
     }
 
-    /// Sets the timer to the next deadline. A timer that fires earlier finds nothing to do and is set anew, which costs less
-    /// than moving it with every read.
+    /// Sets the timer to the next deadline. A timer that fires earlier finds nothing to do and is set anew, which costs
+    /// less than moving it with every read.
     func armLivenessTimer() {
         guard let context, let deadline = liveness?.deadline else { return }
         livenessTimer.set(to: deadline, now: now(), on: context.eventLoop) {

@@ -3,8 +3,8 @@ internal import LifelineRuntime
 internal import NIOCore
 
 /// The one handler of a connection: finds frames in place, hands them on in batches, and writes what the outbound queue
-/// holds when tasks have run, or once a tick. It translates; `ConnectionStateMachine`, `Liveness`, `FrameAssembler` and the
-/// two queues decide.
+/// holds when tasks have run, or once a tick. It translates; `ConnectionStateMachine`, `Liveness`, `FrameAssembler` and
+/// the two queues decide.
 ///
 /// Inbound back-pressure: while the receiver's queue is over its high-water mark, the channel's `read` events are held
 /// here. One read may still come in after that. When the peer ends its side, NIO reads what the kernel still holds
@@ -82,7 +82,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     /// - Parameters:
     ///   - whenActive: called when the connection stands.
     ///   - now: reads the clock by which the peer's liveness is judged.
-    ///   - acknowledgedByteCount: what the peer's kernel has acknowledged of what was written; nil where nobody can tell.
+    ///   - acknowledgedByteCount: what the peer's kernel has acknowledged of what was written; nil where nobody can
+    ///     tell.
     ///   - unacknowledgedByteCount: what it has not, of what our kernel has taken; nil where nobody can tell.
     init(
         receiver: Receiver,
@@ -300,8 +301,8 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
     func perform(_ action: ConnectionStateMachine.EndAction) {
         if let end = action.finishInput {
             if let violation = finishInput(end) { fail(violation, resetting: true) }
-            // What comes from now on is for nobody, however much waits for the receiver. Pings are still answered, so that
-            // a peer which asks and does not read is read no further than before.
+            // What comes from now on is for nobody, however much waits for the receiver. Pings are still answered, so
+            // that a peer which asks and does not read is read no further than before.
             resumeReading(.receiver)
         }
         if action.closeChannel { context?.close(promise: nil) }

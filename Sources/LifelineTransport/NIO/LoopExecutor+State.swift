@@ -42,7 +42,8 @@ extension LoopExecutor {
             return lastRequest
         }
 
-        /// What is to be run next: what is left of those that were begun comes first. Leaves room for those that come meanwhile.
+        /// What is to be run next: what is left of those that were begun comes first. Leaves room for those that come
+        /// meanwhile.
         ///
         /// - Returns: whether there is anything.
         mutating func takeJobs(into next: inout Jobs, leaving spare: inout Spare) -> Bool {

@@ -2,31 +2,34 @@ internal import LifelineRuntime
 internal import NIOConcurrencyHelpers
 internal import NIOCore
 
-/// Runs tasks on an event loop, between its reads and its writes. Tasks that one read wakes run one after the other right
-/// behind it, and what they send in 20 to 100 µs goes out with one write: neither takes a switch to another thread, which
-/// costs more than most messages (3 µs and more, measured), nor a turn of the loop.
+/// Runs tasks on an event loop, between its reads and its writes. Tasks that one read wakes run one after the other
+/// right behind it, and what they send in 20 to 100 µs goes out with one write: neither takes a switch to another
+/// thread, which costs more than most messages (3 µs and more, measured), nor a turn of the loop.
 ///
 /// A task that blocks its thread holds up every connection of the loop. The loop has to outlive its tasks.
 final class LoopExecutor: TaskExecutor {
-    /// How long tasks have the loop before it looks at its sockets: 5 ms, which is short beside the time in which peers are
-    /// answered over most networks. The loop does not look by itself while anything is due, and tasks that wake one another,
-    /// yield, or wait for a write always are.
+    /// How long tasks have the loop before it looks at its sockets: 5 ms, which is short beside the time in which peers
+    /// are answered over most networks. The loop does not look by itself while anything is due, and tasks that wake one
+    /// another, yield, or wait for a write always are.
     private static let turn = TimeAmount.milliseconds(5)
     /// How long tasks are held then, so that nothing is due: 200 µs, in which the loop also writes what they have sent.
     private static let pause = TimeAmount.microseconds(200)
-    /// How long it is believed that the loop looks whenever it has no tasks for a while, and no read shows it: 50 ms. It may
-    /// have been busy with something else, such as the writes of many connections.
+    /// How long it is believed that the loop looks whenever it has no tasks for a while, and no read shows it: 50 ms.
+    /// It may have been busy with something else, such as the writes of many connections.
     private static let trust = TimeAmount.milliseconds(50)
-    /// After which time the loop writes what tasks have sent, though others are still to run: 100 µs, some times what a write
-    /// costs, or after one that takes longer. The peer goes on with the first of many messages while the last are handled.
+    /// After which time the loop writes what tasks have sent, though others are still to run: 100 µs, some times what a
+    /// write costs, or after one that takes longer. The peer goes on with the first of many messages while the last are
+    /// handled.
     private static let slice = TimeAmount.microseconds(100)
-    /// The same behind a read, when the peer may have nothing to do until it hears something: 20 µs, so that it wakes up while
-    /// others are handled. With 64 requests under way on two processors, that is 5.5 µs a request in place of 9.2.
+    /// The same behind a read, when the peer may have nothing to do until it hears something: 20 µs, so that it wakes
+    /// up while others are handled. With 64 requests under way on two processors, that is 5.5 µs a request in place of
+    /// 9.2.
     private static let firstSlice = TimeAmount.microseconds(20)
-    /// For how long connections that have read much go on, one after the other, until the loop looks at its sockets: 2 ms.
+    /// For how long connections that have read much go on, one after the other, until the loop looks at its sockets: 2
+    /// ms.
     private static let readersTurn = TimeAmount.milliseconds(2)
-    /// In what time they go on: 100 µs, so that nothing is due until the loop has looked. With 10 µs a debug build never did, for
-    /// making the timer took longer.
+    /// In what time they go on: 100 µs, so that nothing is due until the loop has looked. With 10 µs a debug build
+    /// never did, for making the timer took longer.
     private static let readersDelay = TimeAmount.microseconds(100)
     /// How many tasks run before the clock is looked at, which costs as much as a small one: the first, then ever more.
     private static let longestStep = 8
@@ -80,13 +83,13 @@ final class LoopExecutor: TaskExecutor {
         }
     }
 
-    /// The same, where the tasks that the read wakes run at once, with those that wait already. Call it on the loop, where
-    /// nothing is in the middle of what a task may change.
+    /// The same, where the tasks that the read wakes run at once, with those that wait already. Call it on the loop,
+    /// where nothing is in the middle of what a task may change.
     ///
     /// - Parameters:
     ///   - isAll: whether there was no more to be read; nil where nothing was read just now.
-    ///   - receive: takes in what was read, or a part of it, after which tasks may run; tells whether to take in more of it. It
-    ///     gets what `socketWasRead()` returns.
+    ///   - receive: takes in what was read, or a part of it, after which tasks may run; tells whether to take in more
+    ///     of it. It gets what `socketWasRead()` returns.
     func read(isAll: Bool?, _ receive: (_ turn: Int) -> Bool) {
         let (isNested, turn) = state.withLockedValue { state in
             state.turnCount += 1
@@ -110,8 +113,8 @@ final class LoopExecutor: TaskExecutor {
         if goesOn { run() }
     }
 
-    /// Has a connection go on with what it has read when the loop has looked at its sockets, behind others that do. Call it on
-    /// the loop.
+    /// Has a connection go on with what it has read when the loop has looked at its sockets, behind others that do.
+    /// Call it on the loop.
     func readLater(_ connection: any ConnectionControl) {
         let areScheduled = state.withLockedValue { state in
             state.readers.append(NIOLoopBound(connection, eventLoop: loop))
@@ -140,8 +143,9 @@ final class LoopExecutor: TaskExecutor {
         if state.withLockedValue({ $0.readersHadTurns(readers) }) { scheduleReaders() }
     }
 
-    /// Whether to write what there is before tasks have gone on: once behind a read, so that both sides work at the same time.
-    /// Echoes of 512 bytes, 64 in flight, took 1.7 µs in place of 2.4 so; where the peer has enough to do, each write costs.
+    /// Whether to write what there is before tasks have gone on: once behind a read, so that both sides work at the
+    /// same time. Echoes of 512 bytes, 64 in flight, took 1.7 µs in place of 2.4 so; where the peer has enough to do,
+    /// each write costs.
     func shouldWriteEarly() -> Bool {
         state.withLockedValue { state in
             defer { state.isPeerIdle = false }
@@ -181,8 +185,8 @@ final class LoopExecutor: TaskExecutor {
         }
     }
 
-    /// Runs tasks while more of what was read is to be taken in, for a slice at most. What they send is written with what the
-    /// next ones do, unless it took them a slice.
+    /// Runs tasks while more of what was read is to be taken in, for a slice at most. What they send is written with
+    /// what the next ones do, unless it took them a slice.
     private func runBetweenParts() {
         var turn = beginTurn()
         var (jobs, spare) = (Jobs(), Spare())
@@ -232,8 +236,8 @@ final class LoopExecutor: TaskExecutor {
         }
     }
 
-    /// What is to do next: tasks first, then what they have for their connections, then what was sent. Nil when there is
-    /// nothing, so that what comes next asks the loop for it.
+    /// What is to do next: tasks first, then what they have for their connections, then what was sent. Nil when there
+    /// is nothing, so that what comes next asks the loop for it.
     private func takeWork(into jobs: inout Jobs, leaving spare: inout Spare) -> Work? {
         state.withLockedValue { state in
             if state.takeJobs(into: &jobs, leaving: &spare) { return .jobs }
@@ -272,7 +276,8 @@ final class LoopExecutor: TaskExecutor {
         }
     }
 
-    /// Has everything offered and written that there is. Whether that makes tasks go on, or has sockets read, is left for later.
+    /// Has everything offered and written that there is. Whether that makes tasks go on, or has sockets read, is left
+    /// for later.
     ///
     /// - Parameter change: what to do when there is nothing left, before there can be more.
     private func writeAll<Result>(then change: (inout State) -> Result) -> Result {

@@ -2,8 +2,8 @@ internal import LifelineCore
 internal import LifelineRuntime
 internal import NIOCore
 
-/// What a connection's handle has its handler do, on its loop. The handle knows no more of it, so that it is no generic code,
-/// which looks types up at every call.
+/// What a connection's handle has its handler do, on its loop. The handle knows no more of it, so that it is no generic
+/// code, which looks types up at every call.
 protocol ConnectionControl: AnyObject {
     func flush()
     func probe()

@@ -1,7 +1,8 @@
 internal import LifelineCore
 internal import NIOConcurrencyHelpers
 
-/// A listener's connections whose peers have not spoken. Connections are added on their loops, and make way on the listener's.
+/// A listener's connections whose peers have not spoken. Connections are added on their loops, and make way on the
+/// listener's.
 final class Newcomers: Sendable {
     private struct State {
         var line = NewcomerLine<Newcomer>()
@@ -12,8 +13,8 @@ final class Newcomers: Sendable {
 
     private let state = NIOLockedValueBox(State())
 
-    /// Sets what is called when a newcomer comes after none was found: a listener accepts connections before their own loops
-    /// have added them here. On any thread.
+    /// Sets what is called when a newcomer comes after none was found: a listener accepts connections before their own
+    /// loops have added them here. On any thread.
     func setArrivalHandler(_ action: (@Sendable () -> Void)?) {
         state.withLockedValue { $0.arrivalHandler = action }
     }

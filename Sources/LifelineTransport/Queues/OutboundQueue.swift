@@ -153,8 +153,8 @@ package final class OutboundQueue: Sendable {
 
     /// Waits until a frame is accepted.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled first; the frame is dropped then. `ConnectionError` when
-    ///   the connection ends first.
+    /// - Throws: `CancellationError` when the task is cancelled first; the frame is dropped then. `ConnectionError`
+    ///   when the connection ends first.
     package nonisolated(nonsending) func wait(for pending: PendingSend) async throws {
         let id = pending.id
         await state.wait {
@@ -170,8 +170,8 @@ package final class OutboundQueue: Sendable {
         if let refusal { throw refusal }
     }
 
-    /// Takes no more frames, as this side closes the connection: fails those that wait with `reason`, unless this side was told
-    /// before to end behind them. Tells whether to schedule a flush.
+    /// Takes no more frames, as this side closes the connection: fails those that wait with `reason`, unless this side
+    /// was told before to end behind them. Tells whether to schedule a flush.
     package func finish(closing reason: ConnectionError) -> Bool {
         finish(refusing: reason) { $0.closeRequested() }
     }
@@ -302,7 +302,8 @@ package final class OutboundQueue: Sendable {
     /// Whether so many frames are in flight that it is worth asking which of them have arrived.
     package var asksForAcknowledgement: Bool { state.withLockedValue { $0.ledger?.needsTrim ?? false } }
 
-    /// The peer has acknowledged so many bytes in all. Returns how many accepted frames it has not, where that is tracked.
+    /// The peer has acknowledged so many bytes in all. Returns how many accepted frames it has not, where that is
+    /// tracked.
     @discardableResult
     package func acknowledge(byteCount: UInt64) -> Int? {
         state.withLockedValue { state in

@@ -176,7 +176,8 @@ struct CertificateVerifier: Sendable {
         )
     }
 
-    /// What keeps a certificate out of every chain (RFC 5280, section 4.2): of the peer's own, or of an issuer that it sent.
+    /// What keeps a certificate out of every chain (RFC 5280, section 4.2): of the peer's own, or of an issuer that it
+    /// sent.
     private func unknownExtension(
         _ leaf: Certificate,
         _ presented: [Certificate]

@@ -3,15 +3,15 @@ internal import NIOCore
 internal import NIOSSL
 internal import NIOTLS
 
-/// Stands above NIOSSL's handler: waits for the end of the handshake, gives errors our types, and hands large writes on in
-/// parts.
+/// Stands above NIOSSL's handler: waits for the end of the handshake, gives errors our types, and hands large writes on
+/// in parts.
 final class TLSHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// NIOSSL keeps a buffer as large as the most that was ever encrypted at once, for as long as the connection lives: so
-    /// that a message of megabytes does not cost them for ever. Four records.
+    /// NIOSSL keeps a buffer as large as the most that was ever encrypted at once, for as long as the connection lives:
+    /// so that a message of megabytes does not cost them for ever. Four records.
     private static let largestWrite = 64 << 10
 
     /// What the peers agreed on (ALPN); nil when nothing was.
@@ -61,7 +61,8 @@ final class TLSHandler: ChannelDuplexHandler {
         }
     }
 
-    /// - Parameter verify: begins to verify; what it returns fails when the peer is refused, and is completed on the loop.
+    /// - Parameter verify: begins to verify; what it returns fails when the peer is refused, and is completed on the
+    ///   loop.
     func verificationCallback(
         _ verify: @escaping (_ certificates: [NIOSSLCertificate], _ loop: any EventLoop) -> EventLoopFuture<Void>
     ) -> NIOSSLCustomVerificationCallback {
@@ -126,11 +127,13 @@ final class TLSHandler: ChannelDuplexHandler {
 
 /// Stands below NIOSSL's handler while the peer's certificate is verified.
 ///
-/// It has nothing read from the socket then: NIOSSL keeps all that comes, and nobody knows yet whose it is. What the one
-/// read has brought that began it is kept, and, from a peer that has ended its side, what is in the socket's buffer.
+/// It has nothing read from the socket then: NIOSSL keeps all that comes, and nobody knows yet whose it is. What the
+/// one read has brought that began it is kept, and, from a peer that has ended its side, what is in the socket's
+/// buffer.
 ///
-/// It holds the end of the peer's stream back until the handshake is done. A client of TLS 1.3 may have said everything,
-/// and ended its side, before the server is done with its certificate; NIOSSL takes that for an end inside the handshake.
+/// It holds the end of the peer's stream back until the handshake is done. A client of TLS 1.3 may have said
+/// everything, and ended its side, before the server is done with its certificate; NIOSSL takes that for an end inside
+/// the handshake.
 private final class VerificationGate: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer

@@ -1,8 +1,8 @@
 @testable import LifelineCore
 
 extension ClientMachine {
-    /// Without jitter, so that times can be written down. Backoff 1 s × 2, closing 5 s, looking for sleep every 15 s, pauses
-    /// of 60 s at most; three messages may wait, and 40 bytes: more than those of the tests have.
+    /// Without jitter, so that times can be written down. Backoff 1 s × 2, closing 5 s, looking for sleep every 15 s,
+    /// pauses of 60 s at most; three messages may wait, and 40 bytes: more than those of the tests have.
     init(hasNetwork: Bool = true) {
         var configuration = Configuration()
         configuration.backoff.jitter = 0
@@ -26,8 +26,8 @@ extension ClientMachine {
     }
 }
 
-/// Actions as a line that fits a table: `→ connecting started (1), connect 1`. A step that is published at once is written as
-/// the step, one that is not as `… held`.
+/// Actions as a line that fits a table: `→ connecting started (1), connect 1`. A step that is published at once is
+/// written as the step, one that is not as `… held`.
 func line(_ actions: [ClientMachine.Action]) -> String {
     var words: [String] = []
     var index = 0

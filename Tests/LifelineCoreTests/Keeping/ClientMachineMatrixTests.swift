@@ -3,8 +3,8 @@ import Testing
 
 /// Every situation × every event: what is done, and where the client stands then, so that no pair is undecided.
 @Suite struct ClientMachineMatrixTests {
-    /// Every state of the connection, of what the driver has of it, and of the sends, as far as events mean something else in
-    /// them.
+    /// Every state of the connection, of what the driver has of it, and of the sends, as far as events mean something
+    /// else in them.
     enum Situation: String, CaseIterable, Sendable {
         case idle, idleOffline, waitingForNetwork, connecting
         /// An attempt, with m1, which waits, and m2, which is not to be late, in the queue.
@@ -19,7 +19,8 @@ import Testing
         case pausing, pausingStable
         /// m1 is in hand, m2 waits, and m3, which is not to wait without a connection.
         case handing
-        /// m3, which is not to wait without a connection, is in hand, and m4, which is not either, waits; m1 and m2 are sent.
+        /// m3, which is not to wait without a connection, is in hand, and m4, which is not either, waits; m1 and m2 are
+        /// sent.
         case handingThird
         /// As in `handing`, and the sender of m1 has given it up.
         case withdrawing

@@ -333,8 +333,8 @@ import Testing
         #expect(error.message.contains(number ?? "sign of life"))
     }
 
-    /// Whatever happens in whatever order: nothing is due in the past after the timer has fired, a peer that sends is never
-    /// given up, and one that is watched and sends nothing is, in the time that the configuration gives it.
+    /// Whatever happens in whatever order: nothing is due in the past after the timer has fired, a peer that sends is
+    /// never given up, and one that is watched and sends nothing is, in the time that the configuration gives it.
     @Test(arguments: 0..<200) func invariantsHoldInRandomSequences(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var liveness = liveness(heartbeat: Bool.random(using: &random), idle: .seconds(50), write: .seconds(8))

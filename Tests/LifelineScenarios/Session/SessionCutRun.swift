@@ -2,8 +2,8 @@ internal import Lifeline
 internal import LifelineCore
 internal import LifelineTesting
 
-/// One script of mixed frames in both directions, over a connection that dies at a byte of each direction, and another one on
-/// which the session goes on. Wherever it dies, users have to see the same.
+/// One script of mixed frames in both directions, over a connection that dies at a byte of each direction, and another
+/// one on which the session goes on. Wherever it dies, users have to see the same.
 package final class SessionCutRun {
     /// How the connection dies.
     package enum Death: Sendable, CaseIterable {

@@ -19,8 +19,8 @@ extension SessionRecord {
                 "the peer's window of \(lane) bytes is exceeded: \(sent)"
             )
         }
-        // Beside the limit: one message in each lane that is larger, pushers that wait, requests in flight, responses that
-        // end parts and others, to as many as may run each, refusals and cancels of as many as the windows take.
+        // Beside the limit: one message in each lane that is larger, pushers that wait, requests in flight, responses
+        // that end parts and others, to as many as may run each, refusals and cancels of as many as the windows take.
         let besides =
             2 + waitingPushers.count + openRequests.count + 2 * own.maximumRunningCount + own.inboundWindow.frameCount
         let cancelCount = requests.isEmpty ? 0 : own.maximumRequestCount + 2 * peer.inboundWindow.frameCount
@@ -132,8 +132,8 @@ extension SessionRecord {
         }
     }
 
-    /// Messages come in the order in which they were accepted; but what replaces another one stands in its place, so that
-    /// only those of one key are in order.
+    /// Messages come in the order in which they were accepted; but what replaces another one stands in its place, so
+    /// that only those of one key are in order.
     private func verifyOrder(at peer: SessionRecord) {
         var (last, lastByKey) = (0, [String: Int]())
         for number in peer.came {

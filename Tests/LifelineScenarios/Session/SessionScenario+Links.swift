@@ -74,8 +74,8 @@ extension SessionScenario {
         for record in [clientRecord] + liveRecords { record.checkDeadlines(now: now) }
     }
 
-    /// The client gives up what connection it has, without a word, and opens another one. What it wrote still comes, as long
-    /// as nobody cuts that.
+    /// The client gives up what connection it has, without a word, and opens another one. What it wrote still comes, as
+    /// long as nobody cuts that.
     func connect() {
         guard client.machine.endReason == nil, awayUntil <= now else { return }
         if let link = client.link { leave(link) }
@@ -192,7 +192,8 @@ extension SessionScenario {
         if links.count > 6 { seen(links[0], by: client.link === links[0] ? .client : .server) }
     }
 
-    /// All is well from now on: everything that is under way has to come to its end. Then the client closes its session.
+    /// All is well from now on: everything that is under way has to come to its end. Then the client closes its
+    /// session.
     func settle() {
         isQuiet = true
         note("all is well from now on")

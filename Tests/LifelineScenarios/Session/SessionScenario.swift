@@ -2,8 +2,8 @@ internal import Lifeline
 internal import LifelineCore
 internal import LifelineTesting
 
-/// A random story that follows from a seed: a client and a server with sessions, over connections that die at any byte, or come
-/// late, side by side. After every step it is checked what has to hold.
+/// A random story that follows from a seed: a client and a server with sessions, over connections that die at any byte,
+/// or come late, side by side. After every step it is checked what has to hold.
 package final class SessionScenario {
     /// How it went.
     package struct Result: Sendable {
@@ -27,8 +27,8 @@ package final class SessionScenario {
             0, 0, 0, 0, 0, 0
         )
         package var (duplicates, expiredMessages, replacedMessages, refusedMessages, doubtfulMessages) = (0, 0, 0, 0, 0)
-        /// Connections that a newer one replaced, and those that a client left as the server goes away; sessions that took
-        /// too long to close.
+        /// Connections that a newer one replaced, and those that a client left as the server goes away; sessions that
+        /// took too long to close.
         package var (replacedConnections, leftConnections, overdueClosings) = (0, 0, 0)
         /// Pushes that a server refused, and clients that it sent away, as its sessions kept as much as they may.
         package var (exhaustedPushes, sentAwayClients) = (0, 0)
@@ -114,7 +114,8 @@ package final class SessionScenario {
         }
     }
 
-    /// How long a client stays away that is sent away for want of what the sessions share: longer than for any other reason.
+    /// How long a client stays away that is sent away for want of what the sessions share: longer than for any other
+    /// reason.
     static let budgetPause = Duration.milliseconds(600)
 
     let failure: FirstFailure

@@ -7,8 +7,8 @@ public import Logging
 internal import NIOConcurrencyHelpers
 public import ServiceLifecycle
 
-/// The client of a session: calls, streams and pushes over a connection that comes and goes, none of them lost, doubled or
-/// reordered by that.
+/// The client of a session: calls, streams and pushes over a connection that comes and goes, none of them lost, doubled
+/// or reordered by that.
 ///
 /// `run()` drives it. Meanwhile any task may call; generated clients do it with the types of their service:
 ///
@@ -18,14 +18,14 @@ public import ServiceLifecycle
 ///         for try await news in room.news { print(news) }
 ///     }
 ///
-/// **What is promised.** What a call, a stream or a push has been accepted for is processed exactly once, for as long as the
-/// server knows the session: `SessionServerConfiguration` says how long it keeps one without a connection. Where it does not
-/// any more, a new session begins, `sessionEvents` tell which messages are in doubt, and calls that had been sent fail with
-/// `sessionLost`. Who wants to know it of one message pushes it `until: .processed`.
+/// **What is promised.** What a call, a stream or a push has been accepted for is processed exactly once, for as long
+/// as the server knows the session: `SessionServerConfiguration` says how long it keeps one without a connection. Where
+/// it does not any more, a new session begins, `sessionEvents` tell which messages are in doubt, and calls that had
+/// been sent fail with `sessionLost`. Who wants to know it of one message pushes it `until: .processed`.
 ///
-/// **In which order.** The pushes of one method are handled one after the other, in the order in which they were accepted, and
-/// so are the messages of one stream. Nothing else has an order: pushes of two methods and requests are handled side by side.
-/// What must come after something else is asked for when that has been replied to.
+/// **In which order.** The pushes of one method are handled one after the other, in the order in which they were
+/// accepted, and so are the messages of one stream. Nothing else has an order: pushes of two methods and requests are
+/// handled side by side. What must come after something else is asked for when that has been replied to.
 public final class SessionClient: Sendable {
     /// Where it connects to.
     public var endpoint: Endpoint { keeper.endpoint }
@@ -34,8 +34,8 @@ public final class SessionClient: Sendable {
     ///
     ///     try await withTaskExecutorPreference(session.executor) { try await room.say(greeting) }
     ///
-    /// Calls go on there without a switch between threads, and those that are made together go out with few writes. Such tasks
-    /// must neither block nor compute for long: the loop's connections wait meanwhile.
+    /// Calls go on there without a switch between threads, and those that are made together go out with few writes.
+    /// Such tasks must neither block nor compute for long: the loop's connections wait meanwhile.
     public var executor: any TaskExecutor { keeper.executor }
 
     typealias Frame = Lifeline_Session_V1_Frame
@@ -50,8 +50,8 @@ public final class SessionClient: Sendable {
     ///
     /// - Parameters:
     ///   - interceptors: stand between callers and the session, the first one outermost.
-    ///   - logger: gets what happens to the connection, as a `Client`'s does. Sessions that were lost: `warning`; sessions
-    ///     that the server ended: `error`; pushes that nobody has asked for, once for each method: `notice`.
+    ///   - logger: gets what happens to the connection, as a `Client`'s does. Sessions that were lost: `warning`;
+    ///     sessions that the server ended: `error`; pushes that nobody has asked for, once for each method: `notice`.
     public convenience init(
         to endpoint: Endpoint,
         configuration: SessionClientConfiguration = SessionClientConfiguration(),
@@ -133,12 +133,12 @@ public final class SessionClient: Sendable {
 
     // MARK: Running
 
-    /// Connects, and keeps the session going, until it is closed or the task is cancelled; cancelling ends the session at
-    /// once. In a `ServiceGroup`, graceful shutdown does what `close()` does.
+    /// Connects, and keeps the session going, until it is closed or the task is cancelled; cancelling ends the session
+    /// at once. In a `ServiceGroup`, graceful shutdown does what `close()` does.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled. `SessionError` when the server has ended the session against
-    ///   this side's will: `refused`, `replaced` or `versionMismatch`. `ConnectionError` `alreadyRun` for a second call,
-    ///   `invalidConfiguration` when the name and the metadata are longer than a server takes.
+    /// - Throws: `CancellationError` when the task is cancelled. `SessionError` when the server has ended the session
+    ///   against this side's will: `refused`, `replaced` or `versionMismatch`. `ConnectionError` `alreadyRun` for a
+    ///   second call, `invalidConfiguration` when the name and the metadata are longer than a server takes.
     public func run() async throws {
         defer { engine.end(.abandoned) }
         do {
@@ -177,8 +177,9 @@ public final class SessionClient: Sendable {
     /// Makes a new connection at once, as `Client.reconnect()` does; the session goes on over it.
     public func reconnect() { keeper.reconnect() }
 
-    /// Closes the session: takes no more calls and pushes, and waits until all that was accepted is processed and every call
-    /// has ended, for `SessionClientConfiguration.closeTimeout` at most; then the session ends, and so does `run()`.
+    /// Closes the session: takes no more calls and pushes, and waits until all that was accepted is processed and every
+    /// call has ended, for `SessionClientConfiguration.closeTimeout` at most; then the session ends, and so does
+    /// `run()`.
     ///
     /// Cancelling the task ends the session at once.
     public func close() async {
@@ -196,8 +197,8 @@ extension SessionClient: Service {}
 
 /// Runs a session's client, and `body` with it; `SessionClient` says what it does.
 ///
-/// When `body` returns, the session is closed as `SessionClient.close()` does; when it throws or the task is cancelled, it is
-/// ended at once. Nothing of it is left when the call returns.
+/// When `body` returns, the session is closed as `SessionClient.close()` does; when it throws or the task is cancelled,
+/// it is ended at once. Nothing of it is left when the call returns.
 ///
 /// - Throws: what `body` throws; what `SessionClient.run()` does.
 public nonisolated(nonsending) func withSessionClient<Result>(

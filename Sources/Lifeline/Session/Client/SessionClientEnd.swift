@@ -5,7 +5,8 @@ internal import LifelineTransport
 internal import Logging
 internal import NIOConcurrencyHelpers
 
-/// The client's end of a session: learns what becomes of the session, makes its connections, and has the inboxes of its pushes.
+/// The client's end of a session: learns what becomes of the session, makes its connections, and has the inboxes of its
+/// pushes.
 final class SessionClientEnd: Sendable {
     typealias Frame = Lifeline_Session_V1_Frame
 

@@ -1,8 +1,8 @@
 internal import LifelineCore
 internal import NIOConcurrencyHelpers
 
-/// The memory and the handlers that all sessions of a server share, and the pause of a client that is sent away for want of
-/// them.
+/// The memory and the handlers that all sessions of a server share, and the pause of a client that is sent away for
+/// want of them.
 final class SharedSessionBudget: Sendable {
     private let budget: NIOLockedValueBox<SessionBudget>
     private let pauseLimit: Duration

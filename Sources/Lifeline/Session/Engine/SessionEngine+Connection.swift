@@ -26,8 +26,8 @@ extension SessionEngine {
     ///
     /// - Parameters:
     ///   - id: ascending: of two that claim the session, the one with the higher has it.
-    ///   - attach: has the connection's frames come here. Called under the lock, so that none is received before the opening.
-    ///     Returns those that came before; nil when the connection is over.
+    ///   - attach: has the connection's frames come here. Called under the lock, so that none is received before the
+    ///     opening. Returns those that came before; nil when the connection is over.
     /// - Returns: why it does not get the session; nil when it does.
     func opened(
         by hello: SessionHello,

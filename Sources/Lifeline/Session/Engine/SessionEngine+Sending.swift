@@ -55,8 +55,8 @@ extension SessionEngine {
     /// The number of a push, and what its sender waits for where it has no room yet.
     private typealias AcceptedPush = (number: Machine.Number, admission: Latch<SessionError?>?)
 
-    /// Sends a push: returns when it is accepted, or processed. What is dropped, as its delivery asks for, or since nobody
-    /// waits for it any more, counts as accepted.
+    /// Sends a push: returns when it is accepted, or processed. What is dropped, as its delivery asks for, or since
+    /// nobody waits for it any more, counts as accepted.
     ///
     /// - Parameter request: the peer's request that it belongs to; nil: none.
     nonisolated(nonsending) func push(
@@ -80,8 +80,8 @@ extension SessionEngine {
         if let error { throw error }
     }
 
-    /// Has the machine take a push: nil when that drops it. Never a part of the function that waits, as its task would have
-    /// room for all of this until the end.
+    /// Has the machine take a push: nil when that drops it. Never a part of the function that waits, as its task would
+    /// have room for all of this until the end.
     @inline(never)
     private func accept(
         _ payload: OutgoingPayload,
@@ -182,8 +182,8 @@ extension SessionEngine {
         }
     }
 
-    /// Ends the session when everything that was accepted is processed, and every request has ended; after `timeout` at the
-    /// latest. Takes no more messages from now on.
+    /// Ends the session when everything that was accepted is processed, and every request has ended; after `timeout` at
+    /// the latest. Takes no more messages from now on.
     func close(within timeout: Duration? = nil) {
         change { state, now in
             offerHeld(&state, now: now)
@@ -200,8 +200,8 @@ extension SessionEngine {
         }
     }
 
-    /// Tells the peer that this side goes away, and that it is to come back after a pause: once nothing waits to be sent, and
-    /// at the deadline at the latest.
+    /// Tells the peer that this side goes away, and that it is to come back after a pause: once nothing waits to be
+    /// sent, and at the deadline at the latest.
     func drain(pause: Duration, by deadline: MonotonicTime) {
         change { state, _ in state.machine.drain(pause: pause, by: deadline) }
     }

@@ -4,17 +4,17 @@ internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
-/// Drives the machine of one end of a session, which makes all decisions: translates events from any thread into the machine's,
-/// under one lock, and runs its actions.
+/// Drives the machine of one end of a session, which makes all decisions: translates events from any thread into the
+/// machine's, under one lock, and runs its actions.
 ///
-/// What there is to send is offered under the lock, so that frames go out in the machine's order. Where many events are to be
-/// expected, the connection may ask for it later instead, once the tasks that it runs have run. A connection's
-/// side is ended under it, too, so that the end comes behind what was offered and before a close by the owner. All other
-/// effects run after the lock is free, in the machine's order: only one thread runs effects at a time, and a second one leaves its effects to the
-/// first. Effects of the frames of one read run together, after the last frame.
+/// What there is to send is offered under the lock, so that frames go out in the machine's order. Where many events are
+/// to be expected, the connection may ask for it later instead, once the tasks that it runs have run. A connection's
+/// side is ended under it, too, so that the end comes behind what was offered and before a close by the owner. All
+/// other effects run after the lock is free, in the machine's order: only one thread runs effects at a time, and a
+/// second one leaves its effects to the first. Effects of the frames of one read run together, after the last frame.
 ///
-/// Nothing runs by itself: a timer is set while the machine has a deadline, and a task waits where the connection has no room.
-/// Both end with the session.
+/// Nothing runs by itself: a timer is set while the machine has a deadline, and a task waits where the connection has
+/// no room. Both end with the session.
 final class SessionEngine: Sendable {
     typealias Machine = SessionMachine<SessionPayload, PendingCall>
     typealias Receipt = Machine.Receipt
@@ -130,8 +130,8 @@ final class SessionEngine: Sendable {
 
     /// Changes the state under the lock, sends what there is to send, and runs what comes of it after.
     ///
-    /// - Parameter isOneOfMany: whether others like it are to be expected, so that what there is to send may wait for them
-    ///   where the connection says so.
+    /// - Parameter isOneOfMany: whether others like it are to be expected, so that what there is to send may wait for
+    ///   them where the connection says so.
     func change<Result>(isOneOfMany: Bool = false, _ body: (inout State, MonotonicTime) -> Result) -> Result {
         let now = clock.now
         let (result, runs) = state.withLockedValue { state in
@@ -147,8 +147,8 @@ final class SessionEngine: Sendable {
         return result
     }
 
-    /// Whether the connection has the session offer what there is to send before long. Not a goodbye: what is done once the
-    /// lock is free may close the connection.
+    /// Whether the connection has the session offer what there is to send before long. Not a goodbye: what is done once
+    /// the lock is free may close the connection.
     private func offersLater(_ state: inout State) -> Bool {
         if state.machine.hasControlFrames { return false }
         if state.outlet?.offersLater == true { return true }
@@ -211,9 +211,11 @@ extension SessionEngine: FrameSource {
 /// What a session tells its owner.
 enum SessionEngineEvent: Sendable {
     case opened(SessionID, isResumed: Bool)
-    /// The peer has forgotten the session, or cannot go on with it: why, and what is known of messages that had been accepted.
+    /// The peer has forgotten the session, or cannot go on with it: why, and what is known of messages that had been
+    /// accepted.
     case lost(SessionError, [SessionMessageInDoubt])
-    /// Messages that were accepted before the peer was known, which takes no frames of their length. Comes after `opened`.
+    /// Messages that were accepted before the peer was known, which takes no frames of their length. Comes after
+    /// `opened`.
     case refused([SessionMessageInDoubt])
     /// The peer goes away: come back after the pause.
     case peerLeaving(pause: Duration)
@@ -224,7 +226,8 @@ enum SessionEngineEvent: Sendable {
     case ended(SessionEndReason, [SessionMessageInDoubt])
 }
 
-/// The owner of a session: receives its events and starts handlers. Called in order, one call at a time, without a lock held.
+/// The owner of a session: receives its events and starts handlers. Called in order, one call at a time, without a lock
+/// held.
 protocol SessionOwner: AnyObject, Sendable {
     /// Where a push that belongs to no request goes; nil when nobody wants it.
     func inbox(for push: Lifeline_Session_V1_Push) -> SessionInbox?

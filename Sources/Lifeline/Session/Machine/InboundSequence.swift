@@ -1,11 +1,13 @@
 package import LifelineCore
 
-/// What has come from the peer in one lane of a session: which frames are new, which were processed, and when to say so.
+/// What has come from the peer in one lane of a session: which frames are new, which were processed, and when to say
+/// so.
 ///
 /// Messages may be processed in another order than they came in; the acknowledgement names the last one before which
 /// nothing is missing. It travels with whatever is sent next, or alone when enough has gathered, or after a while.
 ///
-/// Every event costs constant time on average. Memory follows what has come and is not acknowledged, which the window bounds.
+/// Every event costs constant time on average. Memory follows what has come and is not acknowledged, which the window
+/// bounds.
 package struct InboundSequence: Sendable {
     private struct Entry {
         let byteCount: Int
@@ -37,7 +39,8 @@ package struct InboundSequence: Sendable {
     package init(_ lane: SessionLane, window: SessionWindow, batchSize: Int, delay: Duration) {
         self.lane = lane
         self.window = window
-        // Soon enough that a peer which has filled the window learns of it, or what it keeps at most, which may be less.
+        // Soon enough that a peer which has filled the window learns of it, or what it keeps at most, which may be
+        // less.
         self.batchSize = UInt64(max(1, min(batchSize, window.frameCount / 4)))
         byteThreshold = min(32 << 10, window.byteCount / 4)
         self.delay = delay

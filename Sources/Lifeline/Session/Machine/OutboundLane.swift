@@ -196,8 +196,8 @@ struct OutboundLane<Content: SessionContent>: Sendable {
         } ?? nil
     }
 
-    /// The message that waits at a position, where there is one, is sent for the first time. Returns it as it waited, and its
-    /// place; 0 where it was to be sent at most once.
+    /// The message that waits at a position, where there is one, is sent for the first time. Returns it as it waited,
+    /// and its place; 0 where it was to be sent at most once.
     mutating func send(at position: UInt64) -> (sequence: UInt64, Entry)? {
         guard let entry = waiting.remove(position) else { return nil }
         leftWaiting(entry)

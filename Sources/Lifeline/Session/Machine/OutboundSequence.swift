@@ -4,17 +4,18 @@ package import LifelineCore
 /// sent, and is kept until the peer has processed it; it is sent again where a connection was lost before it came.
 ///
 /// `next` takes messages out one at a time, in the order in which they were accepted, as the connection and the peer's
-/// windows have room; only what waits for the window of one lane is overtaken by the other. A message that is dropped while
-/// it waits leaves no gap; one that has a place keeps it, without its content. One that replaces another which waits takes its
-/// position in the queue, so that a key whose value changes faster than the queue moves is sent all the same.
+/// windows have room; only what waits for the window of one lane is overtaken by the other. A message that is dropped
+/// while it waits leaves no gap; one that has a place keeps it, without its content. One that replaces another which
+/// waits takes its position in the queue, so that a key whose value changes faster than the queue moves is sent all the
+/// same.
 ///
-/// Every message is accepted. Whoever pushes one for which there is no room waits until it is admitted, so that what is kept
-/// is at most the limit, a message that is larger than the limit in each lane, those that pushers and askers wait with, the
-/// responses that have no room, and a window of refusals. Those who use it bound requests and responses: see `takesRequest`
-/// and `unadmittedResponseSize`.
+/// Every message is accepted. Whoever pushes one for which there is no room waits until it is admitted, so that what is
+/// kept is at most the limit, a message that is larger than the limit in each lane, those that pushers and askers wait
+/// with, the responses that have no room, and a window of refusals. Those who use it bound requests and responses: see
+/// `takesRequest` and `unadmittedResponseSize`.
 ///
-/// Each event costs constant time on average for each message that it is about, a deadline or a message in the midst of the
-/// others logarithmic time. A lost connection costs the time to look at what waits. Memory follows what is kept.
+/// Each event costs constant time on average for each message that it is about, a deadline or a message in the midst of
+/// the others logarithmic time. A lost connection costs the time to look at what waits. Memory follows what is kept.
 package struct OutboundSequence<Content: SessionContent>: Sendable {
     /// The number of an accepted message: ascending by one, over all connections.
     package typealias Number = UInt64
@@ -84,7 +85,8 @@ package struct OutboundSequence<Content: SessionContent>: Sendable {
     /// When `timerFired` is to be called.
     package var nextDeadline: MonotonicTime? { deadlines.next }
 
-    /// Whether requests that have no room may become more by one of so many bytes: all of them may be as much as is kept.
+    /// Whether requests that have no room may become more by one of so many bytes: all of them may be as much as is
+    /// kept.
     func takesRequest(_ byteCount: Int) -> Bool {
         lanes.ordinary.hasRoom(for: byteCount)
             || lanes.ordinary.limit.takesOwn(byteCount, besides: lanes.ordinary.unadmittedRequestSize)
@@ -97,8 +99,8 @@ package struct OutboundSequence<Content: SessionContent>: Sendable {
 
     /// Accepts a message.
     ///
-    /// - Parameter isObserved: whether to tell when a push was sent or processed. What does not come to that is always told
-    ///   of pushes, and nothing of other messages.
+    /// - Parameter isObserved: whether to tell when a push was sent or processed. What does not come to that is always
+    ///   told of pushes, and nothing of other messages.
     /// - Returns: Its number, whether it is admitted, and what it replaces.
     package mutating func accept(
         _ message: Message,
@@ -126,8 +128,8 @@ package struct OutboundSequence<Content: SessionContent>: Sendable {
 
     /// Gives up a message. Nothing is told of it.
     ///
-    /// - Returns: false when it does not wait any more, or an older one that was accepted has ended for it: then one of the
-    ///   two is sent.
+    /// - Returns: false when it does not wait any more, or an older one that was accepted has ended for it: then one of
+    ///   the two is sent.
     package mutating func withdraw(_ number: Number) -> Bool {
         guard let entry = waitingEntry(number), !entry.hasReplaced else { return false }
         return takeWaiting(number) != nil
@@ -142,8 +144,8 @@ package struct OutboundSequence<Content: SessionContent>: Sendable {
         return ended
     }
 
-    /// The pushes that were admitted since they were accepted without room: whoever brought them goes on. Those that ended
-    /// before are not among them.
+    /// The pushes that were admitted since they were accepted without room: whoever brought them goes on. Those that
+    /// ended before are not among them.
     package mutating func takeAdmitted() -> [Number] {
         if unadmittedCount == 0, sentUnadmitted.isEmpty { return [] }
         defer { sentUnadmitted = [] }

@@ -23,7 +23,8 @@ package struct SessionNeed: Sendable, Equatable {
 /// that many sessions that keep little hold little, and it gives back what it does not need. What sessions hold is
 /// never above the limit.
 ///
-/// It is pure: the driver keeps it under a lock. The sessions' machines say what they need: see `SessionMachine.lacking`.
+/// It is pure: the driver keeps it under a lock. The sessions' machines say what they need: see
+/// `SessionMachine.lacking`.
 package struct SessionBudget: Sendable {
     /// The smallest slice: some messages of a session that keeps few. It is held until the session's connection ends.
     private static var smallestSlice: Int { 4 << 10 }

@@ -63,8 +63,8 @@ package enum SessionLoss: Sendable {
 package enum SessionClosing: Sendable, Hashable {
     /// Close it in order.
     case inOrder
-    /// End this side of it once everything that was offered is written, whether or not there was room for that. Closing it
-    /// later does not take that back. The peer ends its own side; if it does not in time, another action says so.
+    /// End this side of it once everything that was offered is written, whether or not there was room for that. Closing
+    /// it later does not take that back. The peer ends its own side; if it does not in time, another action says so.
     case endSending
     /// Cut it: the server has not welcomed this client in time.
     case abortNotWelcomed

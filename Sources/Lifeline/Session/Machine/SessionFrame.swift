@@ -121,7 +121,8 @@ struct ReplacementKey: Hashable, Sendable {
 }
 
 extension MonotonicTime? {
-    /// The earlier of two deadlines, of which there may be none. It is asked for after every event, and so makes no array.
+    /// The earlier of two deadlines, of which there may be none. It is asked for after every event, and so makes no
+    /// array.
     package static func earliest(_ first: MonotonicTime?, _ second: MonotonicTime?) -> MonotonicTime? {
         guard let first, let second else { return first ?? second }
         return min(first, second)

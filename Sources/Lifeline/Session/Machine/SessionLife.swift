@@ -8,11 +8,11 @@ package enum SessionRole: Sendable {
     case server
 }
 
-/// How a session stands: whether it takes new work, what becomes of its connections, and why it is over. Nothing of this is
-/// stored anywhere else.
+/// How a session stands: whether it takes new work, what becomes of its connections, and why it is over. Nothing of
+/// this is stored anywhere else.
 ///
-/// It is the part of `SessionMachine` that knows no messages: the machine says what happens, and whether something is left to
-/// do.
+/// It is the part of `SessionMachine` that knows no messages: the machine says what happens, and whether something is
+/// left to do.
 package struct SessionLife: Sendable {
     /// Whether there is work.
     package enum Stage: Sendable {
@@ -34,11 +34,11 @@ package struct SessionLife: Sendable {
         case open
         /// The peer goes away, and nothing is begun there. Can go to: left, closing, none.
         case leaving
-        /// Nothing more is sent: a client has left a server that goes away, or the connection has refused a frame. What comes
-        /// in counts nevertheless. Can go to: closing, none.
+        /// Nothing more is sent: a client has left a server that goes away, or the connection has refused a frame. What
+        /// comes in counts nevertheless. Can go to: closing, none.
         case left
-        /// What comes in counts for nothing. The connection is closed when what is left to say was offered. Can go to: closed,
-        /// none.
+        /// What comes in counts for nothing. The connection is closed when what is left to say was offered. Can go to:
+        /// closed, none.
         indirect case closing(SessionClosing, saysGoodbye: Bool)
         /// The driver was told to close it, or it has failed; it is about to be gone. Can go to: none.
         case closed
@@ -50,8 +50,8 @@ package struct SessionLife: Sendable {
         case none
         /// The peer is told when nothing waits to be sent, or at the deadline. Can go to: said; none, with the session.
         case waiting(pause: Duration, deadline: MonotonicTime)
-        /// Can go to: waiting, with the connection on which it was said, so that the next one hears of it, too; none, with the
-        /// session.
+        /// Can go to: waiting, with the connection on which it was said, so that the next one hears of it, too; none,
+        /// with the session.
         case said(pause: Duration, deadline: MonotonicTime)
     }
 
@@ -64,8 +64,8 @@ package struct SessionLife: Sendable {
 
     package private(set) var stage = Stage.active
     package internal(set) var connection = ConnectionPhase.none
-    /// The number of the present connection; where there is none, of the last one. A server's are claims: of two connections
-    /// that want the session, the one with the higher number has it.
+    /// The number of the present connection; where there is none, of the last one. A server's are claims: of two
+    /// connections that want the session, the one with the higher number has it.
     package private(set) var connectionID: UInt64 = 0
     package private(set) var drain = Drain.none
     /// By their numbers, which ascend, as do their deadlines.
@@ -115,8 +115,8 @@ package struct SessionLife: Sendable {
         }
     }
 
-    /// Whether nothing counts any more that comes in over a connection, but for the end of the session. A connection with a
-    /// higher number than the present one's is not reported yet, or was refused.
+    /// Whether nothing counts any more that comes in over a connection, but for the end of the session. A connection
+    /// with a higher number than the present one's is not reported yet, or was refused.
     func isDone(with id: UInt64) -> Bool { id <= connectionID && !hears(id) }
 
     /// When `timerFired` is to be called.
@@ -150,8 +150,8 @@ package struct SessionLife: Sendable {
         drain = .none
     }
 
-    /// Tells the peer that this side goes away, on every connection that the session has from now on, once on each. Of two
-    /// deadlines the earlier one counts.
+    /// Tells the peer that this side goes away, on every connection that the session has from now on, once on each. Of
+    /// two deadlines the earlier one counts.
     mutating func drain(pause: Duration, by deadline: MonotonicTime) {
         if isOver { return }
         switch drain {
@@ -192,7 +192,8 @@ package struct SessionLife: Sendable {
         return id == connectionID
     }
 
-    /// Another connection has taken the place of the present one, whose peer is told. Returns what to do with the latter.
+    /// Another connection has taken the place of the present one, whose peer is told. Returns what to do with the
+    /// latter.
     mutating func replace(_ id: UInt64, goodbyeDeadline: MonotonicTime) -> SessionClosing? {
         switch connection {
         case .none, .closed: return nil
@@ -225,8 +226,8 @@ package struct SessionLife: Sendable {
     /// Everything that there was to send was offered. Returns what to do with the present connection.
     ///
     /// - Parameters:
-    ///   - hasRoom: whether the connection has taken all of it. What waits for room is written only if its side is ended; and
-    ///     a connection that is cut at once may take its goodbye with it.
+    ///   - hasRoom: whether the connection has taken all of it. What waits for room is written only if its side is
+    ///     ended; and a connection that is cut at once may take its goodbye with it.
     ///   - isIdle: whether nothing is under way on it.
     mutating func offered(
         hasRoom: Bool,

@@ -1,7 +1,8 @@
 internal import LifelineCore
 
-// The session's share of the memory and the handlers of its server. Before an event that may have the session keep more, a
-// driver takes from the budget as much as the session lacks. After it, the driver gives back what the session does not need.
+// The session's share of the memory and the handlers of its server. Before an event that may have the session keep
+// more, a driver takes from the budget as much as the session lacks. After it, the driver gives back what the session
+// does not need.
 extension SessionMachine {
     /// Returns how much the session must hold before it takes in a frame; nil when it holds enough.
     package func lacking(for frame: SessionFrame<Content>) -> SessionNeed? {

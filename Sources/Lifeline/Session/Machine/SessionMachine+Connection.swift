@@ -141,8 +141,8 @@ extension SessionMachine {
         return life.sendingFailed().map { [.closeConnection(life.connectionID, $0)] } ?? []
     }
 
-    /// Whether nothing is under way: the peer has processed all that was sent and knows that all it sent is processed, and no
-    /// request that was sent waits for its response.
+    /// Whether nothing is under way: the peer has processed all that was sent and knows that all it sent is processed,
+    /// and no request that was sent waits for its response.
     private var isIdle: Bool {
         let progress = inbound.progress
         return sentRequestCount == 0 && SessionLane.allCases.allSatisfy { outbound.unprocessedSize($0).frameCount == 0 }
@@ -216,10 +216,10 @@ extension SessionMachine {
 
     /// A frame came in over a connection that is given up, or over an older one.
     ///
-    /// A server that has sent its client away for want of memory goes on with what frees memory: acknowledgements, and the
-    /// urgent lane, for room in which the client may wait before it takes what the server keeps for it. A request that is
-    /// cancelled before it comes again is never begun. And a client whose session is over does not come back to say so
-    /// again. All else comes again.
+    /// A server that has sent its client away for want of memory goes on with what frees memory: acknowledgements, and
+    /// the urgent lane, for room in which the client may wait before it takes what the server keeps for it. A request
+    /// that is cancelled before it comes again is never begun. And a client whose session is over does not come back to
+    /// say so again. All else comes again.
     private mutating func receivedTooLate(
         _ frame: SessionFrame<Content>,
         over id: UInt64,
@@ -270,9 +270,9 @@ extension SessionMachine {
         }
     }
 
-    /// What came in over a connection is no frame of the protocol: it cannot be decoded or is too long, its places contradict
-    /// one another, or its kind has a place that must have none. It would be sent again for ever; before the welcome nothing
-    /// can have come that would be.
+    /// What came in over a connection is no frame of the protocol: it cannot be decoded or is too long, its places
+    /// contradict one another, or its kind has a place that must have none. It would be sent again for ever; before the
+    /// welcome nothing can have come that would be.
     package mutating func receivedViolation(
         _ violation: SessionViolation,
         over id: UInt64,

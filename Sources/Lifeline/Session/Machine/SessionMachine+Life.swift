@@ -2,9 +2,9 @@ internal import LifelineCore
 
 // How the session, what it has under way, and its connections end.
 extension SessionMachine {
-    /// Takes nothing new from now on, and ends the session when everything that was accepted is processed, and every request has
-    /// ended; at the deadline at the latest. A server's session that has no connection waits for the next one, to say so; a
-    /// client makes none only for that.
+    /// Takes nothing new from now on, and ends the session when everything that was accepted is processed, and every
+    /// request has ended; at the deadline at the latest. A server's session that has no connection waits for the next
+    /// one, to say so; a client makes none only for that.
     package mutating func close(by deadline: MonotonicTime? = nil, now: MonotonicTime) -> [Action] {
         life.close(by: deadline)
         return life.isOverdue(now: now) ? end(.abandoned, now: now) : closeIfDone(now: now)
@@ -27,9 +27,9 @@ extension SessionMachine {
         return actions + outbound.end().map { .messageEnded($0.number, $0.outcome) } + [.ended(reason)]
     }
 
-    /// Tells the peer that this side goes away, and that it is to come back after a pause: once nothing waits to be sent, and
-    /// at the deadline at the latest. The peer leaves when it has nothing more to do here, so that what is sent later would not
-    /// reach it. One that comes back to this side nevertheless is told again.
+    /// Tells the peer that this side goes away, and that it is to come back after a pause: once nothing waits to be
+    /// sent, and at the deadline at the latest. The peer leaves when it has nothing more to do here, so that what is
+    /// sent later would not reach it. One that comes back to this side nevertheless is told again.
     package mutating func drain(pause: Duration, by deadline: MonotonicTime) {
         life.drain(pause: pause, by: deadline)
     }
@@ -74,9 +74,9 @@ extension SessionMachine {
 
     /// Whether refusals of more requests have room: otherwise the window is left to close until responses are sent.
     ///
-    /// Only urgent ones count, which a peer processes as they come. Those in the ordinary lane may wait for what the peer
-    /// holds in the same way, so that both would wait for ever; they are no more than may run, as only what has run has any.
-    /// Nor must requests that run for long hold back what came behind them.
+    /// Only urgent ones count, which a peer processes as they come. Those in the ordinary lane may wait for what the
+    /// peer holds in the same way, so that both would wait for ever; they are no more than may run, as only what has
+    /// run has any. Nor must requests that run for long hold back what came behind them.
     var hasRoomForRequests: Bool {
         let waiting = outbound.unadmittedResponseSize(.urgent)
         return waiting.frameCount < options.maximumRunningCount

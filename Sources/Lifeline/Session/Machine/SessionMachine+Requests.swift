@@ -6,7 +6,8 @@ extension SessionMachine {
     package enum Offer: Equatable, Sendable {
         /// It is accepted. Unless it is admitted, whoever brings it waits for the action.
         case accepted(Number, isAdmitted: Bool)
-        /// It was to be sent now or not at all, and cannot be; or the request that it is for is not waited for any more.
+        /// It was to be sent now or not at all, and cannot be; or the request that it is for is not waited for any
+        /// more.
         case dropped
         /// The peer takes no frame that is long enough for it, or its window is smaller.
         case tooLong(limit: Int)
@@ -18,7 +19,8 @@ extension SessionMachine {
 
     /// Sends a push: of a request of the peer's, or of none.
     ///
-    /// - Parameter isObserved: whether to tell when it was sent or processed. What does not come to that is always told.
+    /// - Parameter isObserved: whether to tell when it was sent or processed. What does not come to that is always
+    ///   told.
     package mutating func push(
         _ content: Content,
         of request: IncomingRequest? = nil,
@@ -51,9 +53,9 @@ extension SessionMachine {
     ///
     /// - Parameter deadline: when whoever asks stops to wait; nil: never.
     /// - Returns: Its number, with which it can be cancelled.
-    /// - Throws: `RequestError` `tooManyInFlight` by their count, by what has no room, or by cancellations that the peer does
-    ///   not acknowledge; `messageRefused` when the peer takes no frame that is long enough; `notSent` when the session has
-    ///   ended or is about to.
+    /// - Throws: `RequestError` `tooManyInFlight` by their count, by what has no room, or by cancellations that the
+    ///   peer does not acknowledge; `messageRefused` when the peer takes no frame that is long enough; `notSent` when
+    ///   the session has ended or is about to.
     package mutating func request(
         _ content: Content,
         _ waiter: Waiter,
@@ -62,7 +64,8 @@ extension SessionMachine {
     ) throws(RequestError) -> RequestID {
         guard !life.isOver, !life.isClosing else { throw .sessionEnded }
         guard peerTakes(content) else { throw .messageRefused(limit: min(peerFrameLimit, peerByteLimit)) }
-        // Cancellations are always accepted, and a peer that acknowledges none would have this side keep any number of them.
+        // Cancellations are always accepted, and a peer that acknowledges none would have this side keep any number of
+        // them.
         let hasRoomToCancel = outbound.admittedSize(.urgent).frameCount < options.outboundLimit.frameCount
         guard requests.count < peerRequestLimit else { throw .tooManyInFlight(limit: peerRequestLimit) }
         guard hasRoomToCancel else { throw .tooManyCancelled }
@@ -135,7 +138,8 @@ extension SessionMachine {
         return (entry.isCancelled ? .notWaitedFor : .accepted, actions)
     }
 
-    /// Why a response cannot be sent; nil when it can: a peer that asks for much and reads nothing must not take all memory.
+    /// Why a response cannot be sent; nil when it can: a peer that asks for much and reads nothing must not take all
+    /// memory.
     private func refusal(ofResponse content: Content) -> RequestRefusal? {
         guard peerTakes(content) else { return .responseTooLarge }
         // A status always has room, so that every request ends.
@@ -148,8 +152,8 @@ extension SessionMachine {
         return mayKeep(byteCount) ? nil : .serverMemory
     }
 
-    /// Gives up a push that is accepted. Returns false when it was sent, or has ended, or another one was given up for it;
-    /// else nothing more is told of it.
+    /// Gives up a push that is accepted. Returns false when it was sent, or has ended, or another one was given up for
+    /// it; else nothing more is told of it.
     package mutating func withdraw(_ number: Number, now: MonotonicTime) -> (Bool, [Action]) {
         guard outbound.withdraw(number) else { return (false, []) }
         return (true, endingIfDone(outcomes(of: [], now: now), now: now))

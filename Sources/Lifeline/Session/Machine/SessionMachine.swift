@@ -1,18 +1,20 @@
 package import LifelineCore
 
-/// All decisions of one end of a session: what is sent, what is new, what is processed, how requests end, what becomes of its
-/// connections, and when and why it is over. Both ends have the same rules but for who opens a connection.
+/// All decisions of one end of a session: what is sent, what is new, what is processed, how requests end, what becomes
+/// of its connections, and when and why it is over. Both ends have the same rules but for who opens a connection.
 ///
-/// It knows no sockets, clocks, timers or locks. A driver reports events with the time at which they happened, and runs the
-/// actions that they return, in order. After each event, or several that come together, it offers frames from `nextFrame` to
-/// the present connection until there are none, and reports `offeredFrames`. It calls `timerFired` when `nextDeadline` has
-/// come. Connections have ascending numbers; what is reported of one that the machine has given up is ignored.
+/// It knows no sockets, clocks, timers or locks. A driver reports events with the time at which they happened, and runs
+/// the actions that they return, in order. After each event, or several that come together, it offers frames from
+/// `nextFrame` to the present connection until there are none, and reports `offeredFrames`. It calls `timerFired` when
+/// `nextDeadline` has come. Connections have ascending numbers; what is reported of one that the machine has given up
+/// is ignored.
 ///
-/// - A push is processed when the driver says so (`finish`); a request, when it has begun; a response, when it was handed to
-///   who waits for it.
-/// - Every request ends with exactly one `complete` or `fail`, or with `cancelRequest`. Every push that was accepted without
-///   being admitted is told of by exactly one `admitted`, or before that by `messageEnded`, or was withdrawn.
-/// - `ended` is final: of later events only those that end connections change anything. See `SessionLife` for the states.
+/// - A push is processed when the driver says so (`finish`); a request, when it has begun; a response, when it was
+///   handed to who waits for it.
+/// - Every request ends with exactly one `complete` or `fail`, or with `cancelRequest`. Every push that was accepted
+///   without being admitted is told of by exactly one `admitted`, or before that by `messageEnded`, or was withdrawn.
+/// - `ended` is final: of later events only those that end connections change anything. See `SessionLife` for the
+///   states.
 package struct SessionMachine<Content: SessionContent, Waiter: Sendable>: Sendable {
     package typealias Message = SessionMessage<Content>
     package typealias Number = OutboundSequence<Content>.Number
@@ -25,7 +27,8 @@ package struct SessionMachine<Content: SessionContent, Waiter: Sendable>: Sendab
         let number: Number
     }
 
-    /// A push that came in, to say later that it was processed. One of a session that was lost changes nothing any more.
+    /// A push that came in, to say later that it was processed. One of a session that was lost changes nothing any
+    /// more.
     package struct Receipt: Hashable, Sendable {
         let session: UInt64
         let isPlaced: Bool
@@ -56,7 +59,8 @@ package struct SessionMachine<Content: SessionContent, Waiter: Sendable>: Sendab
     package internal(set) var peerFrameLimit = Int.max
     /// The largest message that the peer's window takes; `Int.max` before the first session is open.
     var peerByteLimit = Int.max
-    /// Requests that came over the present connection after it was given up: their places by their serials. They come again.
+    /// Requests that came over the present connection after it was given up: their places by their serials. They come
+    /// again.
     var missed: [UInt32: UInt64] = [:]
     /// Places of such requests that were cancelled meanwhile.
     var cancelledBeforeTheyCame: Set<UInt64> = []
@@ -96,8 +100,8 @@ package struct SessionMachine<Content: SessionContent, Waiter: Sendable>: Sendab
     package enum Action: Sendable {
         /// The session was opened, or goes on, over the present connection.
         indirect case opened(SessionCredentials, isResumed: Bool)
-        /// A client's session is lost, and its next connection begins a new one. What it means for messages and requests
-        /// follows.
+        /// A client's session is lost, and its next connection begins a new one. What it means for messages and
+        /// requests follows.
         indirect case sessionLost(SessionLoss)
         /// What became of a push that was accepted.
         case messageEnded(Number, SessionDeliveryOutcome)
@@ -107,7 +111,8 @@ package struct SessionMachine<Content: SessionContent, Waiter: Sendable>: Sendab
         case complete(Waiter, Content)
         /// A request of this side's ends without one.
         case fail(Waiter, RequestError.Code)
-        /// Hand this push to the user: of the request of this serial, or of none (0). Say `finish` when it is processed.
+        /// Hand this push to the user: of the request of this serial, or of none (0). Say `finish` when it is
+        /// processed.
         case deliverPush(serial: UInt32, Content, Receipt)
         /// Begin to process this request, and `respond` in any case.
         case beginRequest(IncomingRequest, deadline: MonotonicTime?, Content)

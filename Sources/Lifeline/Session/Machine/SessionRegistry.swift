@@ -3,11 +3,11 @@ package import LifelineCore
 /// The sessions of a server: which of them a hello goes on with, which connection each has, and how long each is kept
 /// without one.
 ///
-/// It is pure, as the machines are, and knows nothing of them: the driver keeps what it needs of each session in `Session`,
-/// calls the registry under one lock, and does what it returns after it.
+/// It is pure, as the machines are, and knows nothing of them: the driver keeps what it needs of each session in
+/// `Session`, calls the registry under one lock, and does what it returns after it.
 ///
-/// - The newer of two connections that claim a session has it; the older is told `replaced`. The hellos' attempts say which
-///   is newer, as one may be held up on its way, or while the server decides whom to let in.
+/// - The newer of two connections that claim a session has it; the older is told `replaced`. The hellos' attempts say
+///   which is newer, as one may be held up on its way, or while the server decides whom to let in.
 /// - To a client an unknown session and a wrong token look the same: it gets a new session.
 /// - Of two sessions with one name the newer has it; the older lives on without a name.
 /// - A full registry takes clients that come back. For a new client, detached sessions that were never used make way
@@ -113,8 +113,8 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - name: what the session is to be found by; empty: nothing. A session that goes on takes it, too.
-    ///   - origin: who and where from the client is. A session goes on only for the subject that began it, as stolen credentials alone give
-    ///     no access to its messages; and it counts for the network that it began with.
+    ///   - origin: who and where from the client is. A session goes on only for the subject that began it, as stolen
+    ///     credentials alone give no access to its messages; and it counts for the network that it began with.
     ///   - lingering: sessions that have ended and of which something is left; they count against the maximum, too.
     ///   - fresh: credentials that nobody can guess, for a session that begins.
     ///   - makeSession: makes what the driver needs of a session that begins.
@@ -174,8 +174,8 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         return forgotten
     }
 
-    /// A connection is gone. Returns the session that it had, which has none now; nil when another connection has it, or the
-    /// session has ended.
+    /// A connection is gone. Returns the session that it had, which has none now; nil when another connection has it,
+    /// or the session has ended.
     ///
     /// - Parameter wasUsed: whether anything has come from the client since the welcome of its session.
     @discardableResult
@@ -214,8 +214,8 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         counts[name] = count > 1 ? count - 1 : nil
     }
 
-    /// `nextDeadline` has come; calling it early does no harm. Returns the sessions that expire, the earliest first: abandon
-    /// them.
+    /// `nextDeadline` has come; calling it early does no harm. Returns the sessions that expire, the earliest first:
+    /// abandon them.
     package mutating func timerFired(now: MonotonicTime) -> [(id: SessionID, session: Session)] {
         var expired: [(id: SessionID, session: Session)] = []
         // Those of a server that goes away end with it.
@@ -226,12 +226,12 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
         return expired
     }
 
-    /// The server goes away: from now on it begins no sessions, and none expires. Returns all sessions, and after which pause
-    /// the client of each is to come back: drain them. A session without a connection tells its client when the client
-    /// comes back.
+    /// The server goes away: from now on it begins no sessions, and none expires. Returns all sessions, and after which
+    /// pause the client of each is to come back: drain them. A session without a connection tells its client when the
+    /// client comes back.
     ///
-    /// - Parameter end: when the server ends. Clients are told when three quarters of the time until then are over, at the
-    ///   latest. The last quarter is left for responses.
+    /// - Parameter end: when the server ends. Clients are told when three quarters of the time until then are over, at
+    ///   the latest. The last quarter is left for responses.
     package mutating func drain(
         until end: MonotonicTime,
         now: MonotonicTime
@@ -303,8 +303,8 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
 
 /// What a registry is told once.
 package struct SessionRegistryConfiguration: Sendable {
-    /// How long a session is kept without a connection: 2 minutes, which outlast a tunnel, a restart of a router, and the
-    /// first attempts of a client's backoff.
+    /// How long a session is kept without a connection: 2 minutes, which outlast a tunnel, a restart of a router, and
+    /// the first attempts of a client's backoff.
     package var keptDuration = Duration.seconds(120)
     /// 10,000 sessions, so that those who connect cannot take all memory.
     package var maximumSessionCount = 10_000
@@ -312,10 +312,11 @@ package struct SessionRegistryConfiguration: Sendable {
     package var maximumCountPerIdentity = 100
     /// How many one network may have: any number, as many clients may have one address.
     package var maximumCountPerAddress = Int.max
-    /// How long a client may take to say hello and the server to let it in, together: 10 s, as long as connecting may take.
+    /// How long a client may take to say hello and the server to let it in, together: 10 s, as long as connecting may
+    /// take.
     package var helloTimeout = Duration.seconds(10)
-    /// Over how long clients come back that are sent away by a server that goes away, or cannot let them in: 5 s, so that they
-    /// do not all come at once.
+    /// Over how long clients come back that are sent away by a server that goes away, or cannot let them in: 5 s, so
+    /// that they do not all come at once.
     package var drainSpread = Duration.seconds(5)
     /// Over how long clients come back that a full server has sent away: a quarter of the time that sessions are kept.
     package var fullSpread = Duration.seconds(30)

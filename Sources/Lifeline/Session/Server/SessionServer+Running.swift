@@ -46,8 +46,8 @@ extension SessionServer {
         }
     }
 
-    /// Accepts on all listeners until they have stopped, and ends what is left when a shutdown is requested, or the task is
-    /// cancelled.
+    /// Accepts on all listeners until they have stopped, and ends what is left when a shutdown is requested, or the
+    /// task is cancelled.
     func serve(on listeners: [Listener]) async {
         await withDiscardingTaskGroup { group in
             for listener in listeners {

@@ -5,10 +5,11 @@ public import Logging
 internal import NIOConcurrencyHelpers
 public import ServiceLifecycle
 
-/// A server of sessions: listens on its endpoints, and has services handle what its clients ask for. Sessions go on while
-/// connections come and go; a client may go on with its session at another endpoint than before.
+/// A server of sessions: listens on its endpoints, and has services handle what its clients ask for. Sessions go on
+/// while connections come and go; a client may go on with its session at another endpoint than before.
 ///
-/// `run()` drives it. Run it as a service of a `ServiceGroup` of swift-service-lifecycle, whose graceful shutdown drains it:
+/// `run()` drives it. Run it as a service of a `ServiceGroup` of swift-service-lifecycle, whose graceful shutdown
+/// drains it:
 ///
 ///     let server = try SessionServer(listeningOn: endpoint, services: [Room()])
 ///     try await ServiceGroup(services: [server], gracefulShutdownSignals: [.sigterm], logger: logger).run()
@@ -55,10 +56,10 @@ public final class SessionServer: Sendable {
     /// - Parameters:
     ///   - services: what clients can ask for.
     ///   - interceptors: stand between sessions and handlers, the first one outermost.
-    ///   - logger: gets what happens to connections, as `Server.init` says. Handlers that failed, clients that broke the rules
-    ///     and errors of `authenticate`: `warning`; clients that were refused: `info`. Of lines with one message, 5 in ten
-    ///     minutes are written of each session, and 100 in ten seconds of all; how many were left out, the next one says, or a
-    ///     line at the end of the session or of the server.
+    ///   - logger: gets what happens to connections, as `Server.init` says. Handlers that failed, clients that broke
+    ///     the rules and errors of `authenticate`: `warning`; clients that were refused: `info`. Of lines with one
+    ///     message, 5 in ten minutes are written of each session, and 100 in ten seconds of all; how many were left
+    ///     out, the next one says, or a line at the end of the session or of the server.
     /// - Throws: `ConnectionError` `invalidConfiguration` when two methods have one name.
     public convenience init(
         listeningOn endpoint: Endpoint,
@@ -144,8 +145,8 @@ public final class SessionServer: Sendable {
         return state.withLockedValue { $0.registry[id] }
     }
 
-    /// The session of a name, which is its identity's or, without one, what its client calls itself; nil when there is none. Of
-    /// several with one name, the newest has it.
+    /// The session of a name, which is its identity's or, without one, what its client calls itself; nil when there is
+    /// none. Of several with one name, the newest has it.
     public func session(named name: String) -> SessionServerEnd? {
         state.withLockedValue { $0.registry[name: name]?.session }
     }
@@ -160,15 +161,15 @@ public final class SessionServer: Sendable {
         get async throws { try await lifecycle.boundEndpoints }
     }
 
-    /// Listens, and serves sessions until the server is shut down or the task is cancelled. In a `ServiceGroup`, graceful
-    /// shutdown does what `shutdown(gracePeriod:)` does with `ServerConfiguration.shutdownGracePeriod`. Cancelling cuts all
-    /// connections at once, ends the sessions, and cancels their handlers.
+    /// Listens, and serves sessions until the server is shut down or the task is cancelled. In a `ServiceGroup`,
+    /// graceful shutdown does what `shutdown(gracePeriod:)` does with `ServerConfiguration.shutdownGracePeriod`.
+    /// Cancelling cuts all connections at once, ends the sessions, and cancels their handlers.
     ///
-    /// Returns when all handlers have: one that ignores cancellation holds it up. A server runs once; one that was shut down
-    /// before returns at once.
+    /// Returns when all handlers have: one that ignores cancellation holds it up. A server runs once; one that was shut
+    /// down before returns at once.
     ///
-    /// - Throws: `ConnectionError` when listening fails, `alreadyRun` for a second call. `CancellationError` when the task is
-    ///   cancelled.
+    /// - Throws: `ConnectionError` when listening fails, `alreadyRun` for a second call. `CancellationError` when the
+    ///   task is cancelled.
     public func run() async throws {
         defer { log.logLeftOutCounts() }
         try await lifecycle.run {
@@ -182,14 +183,15 @@ public final class SessionServer: Sendable {
     ///
     /// 1. It stops accepting, and begins no more sessions.
     /// 2. It sends what waits for a client, and then tells it to come back after a pause, a random part of
-    ///    `SessionServerConfiguration.drainSpread`; clients that do not take all in three quarters of the grace period are
-    ///    told then. A client begins nothing more here; what it had sent is handled, and it leaves when it has all its replies
-    ///    and has processed all pushes.
+    ///    `SessionServerConfiguration.drainSpread`; clients that do not take all in three quarters of the grace period
+    ///    are told then. A client begins nothing more here; what it had sent is handled, and it leaves when it has all
+    ///    its replies and has processed all pushes.
     /// 3. What is left when the grace period is over is cut, its handlers are cancelled, and their sessions end.
     ///
-    /// Returns when all handlers have returned, or the task is cancelled. A further call changes nothing but the end of the grace
-    /// period, when its own is over earlier. A client that comes back to the next server begins a new session there, with
-    /// what it had not sent. `SessionServerConfiguration.whenInDoubt` learns which pushes may not have been processed.
+    /// Returns when all handlers have returned, or the task is cancelled. A further call changes nothing but the end of
+    /// the grace period, when its own is over earlier. A client that comes back to the next server begins a new session
+    /// there, with what it had not sent. `SessionServerConfiguration.whenInDoubt` learns which pushes may not have been
+    /// processed.
     public func shutdown(gracePeriod: Duration) async {
         await lifecycle.shutdown(gracePeriod: gracePeriod)
     }
@@ -201,10 +203,11 @@ public final class SessionServer: Sendable {
         try await lifecycle.waitUntilShutDown()
     }
 
-    /// Loads the files of `ServerConfiguration.tls` again, for connections that are accepted from now on; those that stand go on.
-    /// A server without TLS has nothing to load, nor one that does not run yet.
+    /// Loads the files of `ServerConfiguration.tls` again, for connections that are accepted from now on; those that
+    /// stand go on. A server without TLS has nothing to load, nor one that does not run yet.
     ///
-    /// - Throws: `ConnectionError` `invalidConfiguration` when they cannot be used; what was loaded before stays in use.
+    /// - Throws: `ConnectionError` `invalidConfiguration` when they cannot be used; what was loaded before stays in
+    ///   use.
     public func reloadCertificate() async throws(ConnectionError) {
         for certificates in state.withLockedValue({ $0.certificates }) { try await certificates.reload() }
     }

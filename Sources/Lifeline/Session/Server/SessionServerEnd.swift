@@ -72,8 +72,8 @@ public final class SessionServerEnd: Sendable {
 
     private var logger: Logger { log.logger }
 
-    /// How the session is found: as its identity says, or, without one, as its client wants. It may be empty, and another
-    /// session may have the name by now.
+    /// How the session is found: as its identity says, or, without one, as its client wants. It may be empty, and
+    /// another session may have the name by now.
     public var name: String { state.withLockedValue { $0.description.name } }
 
     /// Who the client is, as was found out when it connected last; nil when nothing was.
@@ -94,8 +94,9 @@ public final class SessionServerEnd: Sendable {
     /// - Parameters:
     ///   - method: `package.Service/Method`.
     ///   - stage: `processed` waits until the client has processed it, and throws when it does not come to that.
-    /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; until it is processed also those
-    ///   of `SessionPushStage`; also what an interceptor throws. What its delivery drops is no error otherwise.
+    /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; until it is processed
+    ///   also those of `SessionPushStage`; also what an interceptor throws. What its delivery drops is no error
+    ///   otherwise.
     public nonisolated(nonsending) func push<Message: DelimitedMessage>(
         _ method: String,
         _ message: Message,
@@ -112,15 +113,15 @@ public final class SessionServerEnd: Sendable {
         try await engine.push(payload, delivery, until: stage)
     }
 
-    /// Ends the session when everything that was accepted is processed, and every handler of a request has returned. Its
-    /// client is told, and does not come back by itself. Takes no more messages from now on.
+    /// Ends the session when everything that was accepted is processed, and every handler of a request has returned.
+    /// Its client is told, and does not come back by itself. Takes no more messages from now on.
     public func end() {
         engine.close()
     }
 
-    /// Ends the session as `end()` does, and at once when it goes on after `gracePeriod`: its handlers are cancelled then, and
-    /// what the client has not processed is in doubt. Returns when the session has ended. Cancelling the task ends the session
-    /// at once, too.
+    /// Ends the session as `end()` does, and at once when it goes on after `gracePeriod`: its handlers are cancelled
+    /// then, and what the client has not processed is in doubt. Returns when the session has ended. Cancelling the task
+    /// ends the session at once, too.
     ///
     /// The client, where there is one, is told, and does not come back by itself.
     public func end(gracePeriod: Duration) async {
@@ -197,8 +198,8 @@ extension SessionServerEnd: SessionOwner {
         let executor = executor
         let cancelled = state.withLockedValue { state -> Task<Void, Never>? in
             state.taskCount += 1
-            // Detached: whose task this runs in has nothing to do with the request. The task removes itself, which waits for
-            // this lock.
+            // Detached: whose task this runs in has nothing to do with the request. The task removes itself, which
+            // waits for this lock.
             let task = Task.detached(executorPreference: executor) {
                 await self.handle(call, method, request, deadline)
                 self.taskReturned { $0.handlers.remove(request.count) }

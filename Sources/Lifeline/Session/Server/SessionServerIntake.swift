@@ -5,7 +5,8 @@ internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
 
-/// Takes the frames of one of a server's connections: the hello, then those of the session that the connection belongs to.
+/// Takes the frames of one of a server's connections: the hello, then those of the session that the connection belongs
+/// to.
 final class SessionServerIntake: Sendable {
     typealias Frame = Lifeline_Session_V1_Frame
 
@@ -22,8 +23,8 @@ final class SessionServerIntake: Sendable {
         /// The server decides whether to let the client in, which has nothing to say meanwhile but goodbye. Can go to:
         /// attached, over.
         ///
-        /// A goodbye to a session that is known is kept for that session, as it ends it: the client is let in first, even if
-        /// it has left meanwhile.
+        /// A goodbye to a session that is known is kept for that session, as it ends it: the client is let in first,
+        /// even if it has left meanwhile.
         indirect case deciding(resumes: Bool, goodbye: (Frame, byteCount: Int)?)
         /// Frames are the session's. Can go to: over.
         case attached(SessionEngine, id: UInt64)
@@ -39,8 +40,8 @@ final class SessionServerIntake: Sendable {
     let inputOver = Latch<Void>()
     private let state = NIOLockedValueBox(State.waiting)
 
-    /// Frames are a session's from now on. Returns those that came before, as far as they count; nil when the connection is
-    /// over.
+    /// Frames are a session's from now on. Returns those that came before, as far as they count; nil when the
+    /// connection is over.
     func attach(to engine: SessionEngine, as id: UInt64) -> [(Frame, byteCount: Int)]? {
         let frames = state.withLockedValue { state -> [(Frame, byteCount: Int)]? in
             guard case .deciding(_, let goodbye) = state else { return nil }

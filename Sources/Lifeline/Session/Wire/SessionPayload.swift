@@ -73,8 +73,8 @@ package enum SessionPayload: SessionContent {
     }
 }
 
-/// A message of the user's, encoded but for the numbers that are known only when it is sent. An object, as it is handed on from
-/// one place to the next.
+/// A message of the user's, encoded but for the numbers that are known only when it is sent. An object, as it is handed
+/// on from one place to the next.
 package final class OutgoingPayload: Sendable {
     /// Empty in a response, and in a push that belongs to a request.
     package let method: String

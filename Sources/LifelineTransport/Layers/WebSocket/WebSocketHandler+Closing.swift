@@ -2,10 +2,11 @@ internal import LifelineCore
 internal import NIOCore
 internal import NIOWebSocket
 
-/// How a WebSocket ends: each side says so by a Close, then a server closes the TCP connection, and a client waits for that.
+/// How a WebSocket ends: each side says so by a Close, then a server closes the TCP connection, and a client waits for
+/// that.
 extension WebSocketHandler {
-    /// How long to wait for the other side to close the TCP connection: a client leaves that to the server (RFC 6455, section
-    /// 7.1.1), and a server that refuses something gives its Close the time to be read. Several round trips.
+    /// How long to wait for the other side to close the TCP connection: a client leaves that to the server (RFC 6455,
+    /// section 7.1.1), and a server that refuses something gives its Close the time to be read. Several round trips.
     static var lingerTime: TimeAmount { .seconds(1) }
 
     enum Linger {
@@ -78,8 +79,8 @@ extension WebSocketHandler {
         }
     }
 
-    /// When both sides have closed, all is said: a layer below says that it is the end, and does not wait for the peer to say
-    /// so once more, which many do not.
+    /// When both sides have closed, all is said: a layer below says that it is the end, and does not wait for the peer
+    /// to say so once more, which many do not.
     private func closeTransport(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
         guard machine.hasPeerClosed, !machine.maySend else {
             // What ends now is no cut of the peer's.

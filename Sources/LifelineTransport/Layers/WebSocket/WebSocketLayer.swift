@@ -7,7 +7,8 @@ internal import NIOWebSocket
 /// WebSocket between a connection and its frames.
 ///
 /// Binary messages are a byte stream of frames: each message of ours carries whole ones, and the peer's may cut them
-/// anywhere, as gateways do. Where messages are the user's own, each is one frame (`WebSocketMessageFrame`) above the layer.
+/// anywhere, as gateways do. Where messages are the user's own, each is one frame (`WebSocketMessageFrame`) above the
+/// layer.
 package struct WebSocketLayer: ChannelLayer {
     package enum Role: Sendable {
         case client(WebSocketRequest)
@@ -71,8 +72,8 @@ package struct WebSocketLayer: ChannelLayer {
         Array(Insecure.SHA1.hash(data: Array(text.utf8)))
     }
 
-    /// More than what browsers send, cookies included, and little enough to hold for each connection that is being opened:
-    /// 8 KiB a field, 32 KiB in all, 100 fields.
+    /// More than what browsers send, cookies included, and little enough to hold for each connection that is being
+    /// opened: 8 KiB a field, 32 KiB in all, 100 fields.
     static var headLimits: NIOHTTPDecoderLimitConfiguration {
         var limits = NIOHTTPDecoderLimitConfiguration()
         limits.maxHeaderFieldSize = 8 << 10

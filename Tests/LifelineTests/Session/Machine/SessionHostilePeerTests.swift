@@ -204,8 +204,8 @@ import Testing
             for lane in SessionLane.allCases {
                 try require(outbound.unprocessedSize(lane).frameCount <= options.outboundLimit.frameCount)
             }
-            // Three in four are for the ordinary lane. Those who push and ask wait with one each; what a peer leaves to be
-            // cancelled is as much as is kept.
+            // Three in four are for the ordinary lane. Those who push and ask wait with one each; what a peer leaves to
+            // be cancelled is as much as is kept.
             let (limit, room) = (options.outboundLimit, 4 + options.maximumRequestCount)
             try require(outbound.admittedSize(.ordinary).frameCount <= limit.frameCount * 3 / 4 + room)
             try require(outbound.admittedSize(.urgent).frameCount <= limit.frameCount * 5 / 4 + room)

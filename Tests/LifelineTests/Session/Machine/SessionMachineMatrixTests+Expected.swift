@@ -1,10 +1,10 @@
 extension SessionMachineMatrixTests {
-    /// The situations that have the same result, and it: actions, in brackets the frames that follow, and what becomes of
-    /// connections then; behind the arrow where the session stands, with the times of its next decisions in milliseconds, and
-    /// the bytes that it keeps.
+    /// The situations that have the same result, and it: actions, in brackets the frames that follow, and what becomes
+    /// of connections then; behind the arrow where the session stands, with the times of its next decisions in
+    /// milliseconds, and the bytes that it keeps.
     ///
-    /// `<lost>` and `<over>` stand for what becomes of everything that the busy ones have; `<again>` for what they have to
-    /// send when they come back.
+    /// `<lost>` and `<over>` stand for what becomes of everything that the busy ones have; `<again>` for what they have
+    /// to send when they come back.
     static let expected: [Event: [String]] = [
         .connected: [
             "new opening:  [hello] => opening until 10010",

@@ -5,19 +5,20 @@ import Testing
 extension SessionMachineMatrixTests {
     /// What is left out of the table of all pairs: only the events to which the one thing matters are looked at.
     enum NarrowSituation: String, CaseIterable, Sendable {
-        /// A client with one thing under way: request 1, which the peer has processed and which ends at 500 ms; a push that
-        /// was sent; push 71 of the peer's, which is not processed, and which is, but is not reported.
+        /// A client with one thing under way: request 1, which the peer has processed and which ends at 500 ms; a push
+        /// that was sent; push 71 of the peer's, which is not processed, and which is, but is not reported.
         case awaiting, sent, unprocessed, unreported
         /// A client with a push that was not offered.
         case unsent
         /// The peer has just said that it goes away, and nothing is under way.
         case toLeave
-        /// Closing, with one thing left: a push to be sent at most once; a request that was not sent, which ends at 500 ms;
-        /// request 7 of the peer's, for which it does not wait.
+        /// Closing, with one thing left: a push to be sent at most once; a request that was not sent, which ends at 500
+        /// ms; request 7 of the peer's, for which it does not wait.
         case closingPush, closingRequest, closingRunning
         /// A client's second session, in which push 72 has come, with the receipt of push 71 of the first one.
         case renewed
-        /// As `serverBusy`, where the server's sessions keep as much as they may; and with 10 bytes more, but no request.
+        /// As `serverBusy`, where the server's sessions keep as much as they may; and with 10 bytes more, but no
+        /// request.
         case serverFull, serverNearlyFull
         /// The client is about to be sent away for that; and has been.
         case serverSendingAway, serverSentAway

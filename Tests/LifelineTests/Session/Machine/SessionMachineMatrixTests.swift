@@ -332,8 +332,8 @@ import Testing
         }
     }
 
-    /// Where a session stands, when something happens by itself, and the bytes that it keeps. Where messages have an earlier
-    /// deadline, that of the connections and of the end stands behind it.
+    /// Where a session stands, when something happens by itself, and the bytes that it keeps. Where messages have an
+    /// earlier deadline, that of the connections and of the end stands behind it.
     private static func state(_ machine: TestMachine) -> String {
         let life = machine.life
         let stage =
@@ -355,7 +355,8 @@ import Testing
         return stage + "\(life.connection)".prefix { $0 != "(" } + drain + deadline + kept
     }
 
-    /// What becomes of those that are busy when their session is lost, and when it ends; and what they send when it goes on.
+    /// What becomes of those that are busy when their session is lost, and when it ends; and what they send when it
+    /// goes on.
     private func abbreviated(_ result: String) -> String {
         result
             .replacing("fail 101 sessionLost, cancel 7, #2 inDoubt, #3 inDoubt", with: "<lost>")
