@@ -79,25 +79,34 @@ package struct Program: Sendable {
             }
             return result
         } catch {
-            process.terminate()
-            throw error
+            // A process that is gone explains what failed.
+            let hasEnded = !process.isRunning
+            if !hasEnded { process.terminate() }
+            for await _ in ended.stream {}
+            guard hasEnded else { throw error }
+            throw failure(status: process.terminationStatus, complaint: "it was gone when this failed: \(error)")
         }
     }
 
     /// Waits on a thread that may block.
     private func firstLine(of pipe: Pipe) async throws -> String {
         let file = pipe.fileHandleForReading
-        let line: String? = await withCheckedContinuation { continuation in
+        return try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async {
-                var bytes = Data()
-                while let byte = try? file.read(upToCount: 1), byte != Data("\n".utf8) { bytes += byte }
-                continuation.resume(returning: bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self))
+                continuation.resume(with: Result { try line(from: file) })
                 // The rest is read too, or the process would wait for room in the pipe.
                 _ = try? file.readToEnd()
             }
         }
-        guard let line else { throw Failure(description: "\(executable.path) said nothing") }
-        return line
+    }
+
+    private func line(from file: FileHandle) throws -> String {
+        var bytes = Data()
+        while let byte = try file.read(upToCount: 1), !byte.isEmpty {
+            if byte == Data("\n".utf8) { return String(decoding: bytes, as: UTF8.self) }
+            bytes += byte
+        }
+        throw Failure(description: "\(executable.path) ended after \(bytes.count) bytes of its first line")
     }
 
     private func makeProcess() throws -> Process {
