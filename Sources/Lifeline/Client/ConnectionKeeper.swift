@@ -200,9 +200,7 @@ extension ConnectionKeeper {
     }
 
     /// Offers a send to the machine, and has `body` take what it decides under the lock.
-    func offerSend(_ body: (inout ClientMachine, MonotonicTime) -> Result<SendResult?, any Error>?)
-        -> Result<SendResult?, any Error>?
-    {
+    func offerSend<Value>(_ body: (inout ClientMachine, MonotonicTime) -> Value) -> Value {
         update { (body(&$0.machine, $1), []) }
     }
 

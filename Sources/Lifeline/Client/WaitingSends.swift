@@ -5,25 +5,21 @@ internal import NIOConcurrencyHelpers
 
 /// The messages that wait for a connection, and the tasks that sent them. The keeper's machine decides about them.
 final class WaitingSends: Sendable {
-    /// A message in the queue, and the task that waits for its end: nil to try the connection again.
-    private struct WaitingSend {
-        let frame: [UInt8]
-        let continuation: CheckedContinuation<SendResult?, any Error>
-    }
-
-    /// A send that is offered to a connection.
-    private struct HandOver {
+    /// A message in the queue.
+    private struct Send {
         let id: SendQueue.ID
         let frame: [UInt8]
+        /// Opens with what its sender gets: nil to try the connection again.
+        let end = Latch<Result<SendResult?, any Error>>()
         /// Opens when its sender gives it up.
         let withdrawal = Latch<Void>()
     }
 
     private struct State {
-        var waiting: [SendQueue.ID: WaitingSend] = [:]
-        /// The one that is to be offered.
-        var nextHandOver: HandOver?
-        var inHand: HandOver?
+        var waiting: [SendQueue.ID: Send] = [:]
+        /// The one that is to be offered to a connection.
+        var nextHandOver: Send?
+        var inHand: Send?
     }
 
     /// Taken within the keeper's lock or without, and never around it.
@@ -39,38 +35,28 @@ final class WaitingSends: Sendable {
         since start: MonotonicTime,
         _ keeper: ConnectionKeeper
     ) async throws -> SendResult? {
-        let id = NIOLockedValueBox<SendQueue.ID?>(nil)
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let end = keeper.offerSend { (machine, now) -> Result<SendResult?, any Error>? in
-                    // A cancellation before this line ran its handler in vain; one after it finds the send.
-                    if Task.isCancelled { return .failure(CancellationError()) }
-                    switch machine.offered(byteCount: frame.count, policy: policy, since: start, now: now) {
-                    case .sendNow:
-                        return .success(nil)
-                    case .fail(let code):
-                        return .failure(machine.error(for: code))
-                    case .wait(let number):
-                        id.withLockedValue { $0 = number }
-                        let send = WaitingSend(frame: frame, continuation: continuation)
-                        state.withLockedValue { $0.waiting[number] = send }
-                        return nil
-                    }
-                }
-                if let end { continuation.resume(with: end) }
+        let offered = keeper.offerSend { (machine, now) -> Result<Send?, any Error> in
+            switch machine.offered(byteCount: frame.count, policy: policy, since: start, now: now) {
+            case .sendNow: return .success(nil)
+            case .fail(let code): return .failure(machine.error(for: code))
+            case .wait(let id):
+                let send = Send(id: id, frame: frame)
+                state.withLockedValue { $0.waiting[id] = send }
+                return .success(send)
             }
-        } onCancel: {
-            keeper.change { machine, _ in id.withLockedValue { $0 }.map { machine.sendCancelled($0) } ?? [] }
         }
+        guard let send = try offered.get() else { return nil }
+        if let end = try? await send.end.wait() { return try end.get() }
+        // The task was cancelled. The machine tells how the send ends, which a connection may have already.
+        keeper.change { machine, _ in machine.sendCancelled(send.id) }
+        return try await send.end.waitUninterrupted().get()
     }
 
     // MARK: The machine's actions
 
     /// The machine wants this send to be offered to the connection.
     func willHandOver(_ id: SendQueue.ID) {
-        state.withLockedValue { state in
-            state.nextHandOver = state.waiting[id].map { HandOver(id: id, frame: $0.frame) }
-        }
+        state.withLockedValue { $0.nextHandOver = $0.waiting[id] }
     }
 
     func withdraw(_ id: SendQueue.ID) {
@@ -90,10 +76,10 @@ final class WaitingSends: Sendable {
     ) {
         guard let send = state.withLockedValue({ $0.waiting.removeValue(forKey: ended.id) }) else { return }
         switch ended.outcome {
-        case .sent: send.continuation.resume(returning: SendResult(outcome: .accepted, connection: connection))
-        case .dropped: send.continuation.resume(returning: SendResult(outcome: .dropped, connection: nil))
-        case .cancelled: send.continuation.resume(throwing: CancellationError())
-        case .failed(let code): send.continuation.resume(throwing: error(code))
+        case .sent: send.end.open(with: .success(SendResult(outcome: .accepted, connection: connection)))
+        case .dropped: send.end.open(with: .success(SendResult(outcome: .dropped, connection: nil)))
+        case .cancelled: send.end.open(with: .failure(CancellationError()))
+        case .failed(let code): send.end.open(with: .failure(error(code)))
         }
     }
 
@@ -111,7 +97,7 @@ final class WaitingSends: Sendable {
         }
     }
 
-    private func takeNext() -> HandOver? {
+    private func takeNext() -> Send? {
         state.withLockedValue { state in
             state.inHand = state.nextHandOver.take()
             return state.inHand
@@ -119,7 +105,7 @@ final class WaitingSends: Sendable {
     }
 
     /// Whether the connection accepted the frame. If not, it never will.
-    private func offer(_ send: HandOver, to connection: any TransportConnection) async -> Bool {
+    private func offer(_ send: Send, to connection: any TransportConnection) async -> Bool {
         do {
             guard let pending = try send.frame.withUnsafeBytes({ try connection.offer($0) }) else { return true }
             return await withTaskGroup(of: Bool?.self) { group in

@@ -17,19 +17,17 @@ package final class SimulatedSessionServer {
 
     /// A connection from its beginning on.
     private final class Connection {
-        enum State {
-            case waiting
-            /// Until then, the server decides whether to let the client in.
-            case deciding(SessionHello, until: MonotonicTime)
-            case attached(SimulatedSessionEnd, SessionID)
-            /// It has been told why not.
-            case over
-        }
+        typealias Frame = Result<Link.Frame, SessionViolation>
+        typealias Admission = SessionAdmission<Frame, (end: SimulatedSessionEnd, id: SessionID)>
 
         let link: Link
-        /// When it is to have a session.
-        let deadline: MonotonicTime
-        var state = State.waiting
+        /// When it is to have a session; nil: it has one, or has been told why not.
+        var deadline: MonotonicTime?
+        var admission = Admission()
+        /// The server decides whether to let the client in, until then.
+        var decision: (hello: SessionHello, due: MonotonicTime)?
+        /// Whether its client's side has ended, which the session has not been told yet.
+        var inputHasEnded = false
 
         init(_ link: Link, deadline: MonotonicTime) {
             self.link = link
@@ -64,12 +62,11 @@ package final class SimulatedSessionServer {
     package var nextDeadline: MonotonicTime? {
         var deadline = registry.nextDeadline
         for connection in connections {
-            switch connection.state {
-            case .waiting: deadline = .earliest(deadline, connection.deadline)
-            case .deciding(_, let until): deadline = .earliest(deadline, min(until, connection.deadline))
-            // That of a session which is over, too.
-            case .attached(let end, _): deadline = .earliest(deadline, end.machine.nextDeadline)
-            case .over: break
+            if let session = connection.admission.session {
+                // That of a session which is over, too.
+                deadline = .earliest(deadline, session.end.machine.nextDeadline)
+            } else {
+                deadline = .earliest(deadline, .earliest(connection.deadline, connection.decision?.due))
             }
         }
         return deadline
@@ -86,13 +83,40 @@ package final class SimulatedSessionServer {
     package func receive(over link: Link, atMost byteCount: Int = .max, now: MonotonicTime) {
         let frames = link.deliver(to: .server, atMost: byteCount, now: now)
         guard let connection = connections.first(where: { $0.link === link }) else { return }
-        switch connection.state {
-        case .waiting: if let first = frames.first { begin(connection, first, now: now) }
-        // What cannot wait for the welcome is dropped.
-        case .deciding, .over: break
-        case .attached(let end, _): end.received(frames, over: link, now: now)
+        if let session = connection.admission.session {
+            session.end.received(frames, over: link, now: now)
+        } else {
+            for frame in frames { receive(frame, over: connection, now: now) }
         }
-        if link.isAtEnd(at: .server) { disconnected(link, now: now) }
+        guard link.isAtEnd(at: .server) else { return }
+        switch connection.admission.inputEnded() {
+        case .nothing: connection.inputHasEnded = true
+        case .drop, .decide, .refuse, .leave, .handOver: disconnected(link, now: now)
+        }
+    }
+
+    /// Takes a frame of a connection that had no session when it came.
+    private func receive(_ frame: Connection.Frame, over connection: Connection, now: MonotonicTime) {
+        let kind: Connection.Admission.Kind =
+            switch frame {
+            case .success(.hello(let hello)): .hello(isResume: hello.session != nil)
+            case .success(.goodbye): .goodbye
+            case .success(.welcome), .success(.message), .failure: .other
+            }
+        switch connection.admission.received(frame, kind) {
+        case .nothing, .drop: break
+        case .decide:
+            guard case .success(.hello(let hello)) = frame else { return }
+            connection.decision = (hello, now + decisionTime())
+            // At once, where it takes no time.
+            advanced(to: now)
+        case .refuse:
+            if let goodbye = registry.goodbye(for: .violation("It is no hello.")) {
+                say(goodbye, over: connection, now: now)
+            }
+        case .leave: disconnected(connection.link, now: now)
+        case .handOver(let session): session.end.received([frame], over: connection.link, now: now)
+        }
     }
 
     /// A connection is gone.
@@ -100,25 +124,21 @@ package final class SimulatedSessionServer {
         guard let index = connections.firstIndex(where: { $0.link === link }) else { return }
         let connection = connections.remove(at: index)
         link.end(from: .server)
-        guard case .attached(let end, let id) = connection.state else { return }
-        end.disconnected(link, now: now)
-        registry.disconnected(link.id, of: id, now: now)
+        guard let session = connection.admission.session else { return }
+        session.end.disconnected(link, now: now)
+        registry.disconnected(link.id, of: session.id, now: now)
     }
 
     /// Does what is due.
     package func advanced(to now: MonotonicTime) {
         for connection in connections {
-            switch connection.state {
-            case .deciding(let hello, let until):
-                if until <= min(now, connection.deadline) {
-                    attach(connection, hello, now: now)
-                } else if connection.deadline <= now {
-                    disconnected(connection.link, now: now)
-                }
-            case .attached(let end, _):
-                if let deadline = end.machine.nextDeadline, deadline <= now { end.timerFired(now: now) }
-            case .waiting: if connection.deadline <= now { disconnected(connection.link, now: now) }
-            case .over: break
+            if let session = connection.admission.session {
+                if let deadline = session.end.machine.nextDeadline, deadline <= now { session.end.timerFired(now: now) }
+            } else if let decision = connection.decision, decision.due <= min(now, connection.deadline ?? now) {
+                connection.decision = nil
+                attach(connection, decision.hello, now: now)
+            } else if let deadline = connection.deadline, deadline <= now {
+                disconnected(connection.link, now: now)
             }
         }
         for (_, box) in registry.timerFired(now: now) {
@@ -146,18 +166,6 @@ package final class SimulatedSessionServer {
 
     private func shutDownSessions(now: MonotonicTime) {
         for (_, end) in sessions { end.end(.shutDown, now: now) }
-    }
-
-    private func begin(_ connection: Connection, _ frame: Result<Link.Frame, SessionViolation>, now: MonotonicTime) {
-        guard case .success(.hello(let hello)) = frame else {
-            if let goodbye = registry.goodbye(for: .violation("It is no hello.")) {
-                say(goodbye, over: connection, now: now)
-            }
-            return
-        }
-        connection.state = .deciding(hello, until: now + decisionTime())
-        // At once, where it takes no time.
-        advanced(to: now)
     }
 
     private func attach(_ connection: Connection, _ hello: SessionHello, now: MonotonicTime) {
@@ -198,15 +206,19 @@ package final class SimulatedSessionServer {
         _ connection: Connection,
         now: MonotonicTime
     ) {
-        connection.state = .attached(end, credentials.id)
+        guard let earlier = connection.admission.attach(to: (end, credentials.id)) else { return }
+        connection.deadline = nil
         // Connections are numbered in the order in which they are opened, and so claim it.
         let refusal = end.opened(by: hello, credentials, isResumed: isResumed, over: connection.link, now: now)
+        if !earlier.isEmpty { end.received(earlier, over: connection.link, now: now) }
         if let refusal { say(refusal, over: connection, now: now) }
+        if connection.inputHasEnded { disconnected(connection.link, now: now) }
     }
 
     /// The last thing on a connection, if that has room.
     private func say(_ goodbye: SessionGoodbye, over connection: Connection, now: MonotonicTime) {
-        connection.state = .over
+        connection.admission.end()
+        (connection.deadline, connection.decision) = (nil, nil)
         guard connection.link.hasRoom(from: .server) else { return connection.link.end(from: .server) }
         connection.link.write(.goodbye(goodbye), SessionOpeningDetails(), from: .server, now: now)
         connection.link.end(from: .server)

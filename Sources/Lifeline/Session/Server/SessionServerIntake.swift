@@ -17,19 +17,7 @@ final class SessionServerIntake: Sendable {
         let metadata: SessionMetadata
     }
 
-    private enum State {
-        /// Can go to: deciding, over.
-        case waiting
-        /// The server decides whether to let the client in, which has nothing to say meanwhile but goodbye. Can go to:
-        /// attached, over.
-        ///
-        /// A goodbye to a session that is known is kept for that session, as it ends it: the client is let in first,
-        /// even if it has left meanwhile.
-        indirect case deciding(resumes: Bool, goodbye: (Frame, byteCount: Int)?)
-        /// Frames are the session's. Can go to: over.
-        case attached(SessionEngine, id: UInt64)
-        case over
-    }
+    fileprivate typealias Admission = SessionAdmission<(Frame, byteCount: Int), (engine: SessionEngine, id: UInt64)>
 
     /// The most bytes of a frame before the client is let in: several times a hello's.
     static let openingFrameLimit = 64 << 10
@@ -38,16 +26,12 @@ final class SessionServerIntake: Sendable {
     let hello = Latch<Result<Hello, SessionHelloFailure>>()
     /// Opens when the client has ended its side, or the connection has failed.
     let inputOver = Latch<Void>()
-    private let state = NIOLockedValueBox(State.waiting)
+    private let admission = NIOLockedValueBox(Admission())
 
     /// Frames are a session's from now on. Returns those that came before, as far as they count; nil when the
     /// connection is over.
     func attach(to engine: SessionEngine, as id: UInt64) -> [(Frame, byteCount: Int)]? {
-        let frames = state.withLockedValue { state -> [(Frame, byteCount: Int)]? in
-            guard case .deciding(_, let goodbye) = state else { return nil }
-            state = .attached(engine, id: id)
-            return goodbye.map { [$0] } ?? []
-        }
+        let frames = admission.withLockedValue { $0.attach(to: (engine, id)) }
         // A goodbye is the last thing that is said.
         if frames?.isEmpty == false { inputOver.open(with: ()) }
         return frames
@@ -55,33 +39,32 @@ final class SessionServerIntake: Sendable {
 
     /// What comes is dropped.
     func end() {
-        state.withLockedValue { $0 = .over }
+        admission.withLockedValue { $0.end() }
         hello.open(with: .failure(.ended))
     }
 
-    private func begin(_ frame: Frame) {
-        guard case .hello(let message)? = frame.kind else { return fail("A frame came before the session was opened.") }
+    private func take(_ frame: Frame) {
+        guard case .hello(let message)? = frame.kind else { return }
         do {
             let decoded = try SessionHello(message)
             guard message.metadata.count <= SessionPayload.maximumEntryCount else {
-                return fail("A hello has \(SessionPayload.maximumEntryCount) entries of metadata at most.")
+                return refuse("A hello has \(SessionPayload.maximumEntryCount) entries of metadata at most.")
             }
             let length = message.withNameUTF8Span { $0.span.count } + message.metadata.contentLength
             guard length <= SessionLimits.maximumHelloLength else {
-                return fail(
+                return refuse(
                     "The name and the metadata of a hello take \(SessionLimits.maximumHelloLength) bytes at most."
                 )
             }
-            state.withLockedValue { $0 = .deciding(resumes: decoded.session != nil, goodbye: nil) }
             let metadata = message.metadata.asMetadata
             hello.open(with: .success(Hello(hello: decoded, name: message.name, metadata: metadata)))
         } catch {
-            fail(error.message)
+            refuse(error.message)
         }
     }
 
-    private func fail(_ message: String) {
-        state.withLockedValue { $0 = .over }
+    private func refuse(_ message: String) {
+        admission.withLockedValue { $0.end() }
         hello.open(with: .failure(.violation(message)))
     }
 }
@@ -92,31 +75,21 @@ extension SessionServerIntake: MessageIntake {
     var seesHeartbeats: Bool { true }
 
     func consume(_ frame: Frame, byteCount: Int) -> Bool {
-        let state = state.withLockedValue { state in
-            if case .deciding(let resumes, nil) = state, case .goodbye? = frame.kind {
-                state = .deciding(resumes: resumes, goodbye: (frame, byteCount))
-            }
-            return state
-        }
-        switch state {
-        case .waiting:
-            if frame.isHeartbeat { return false }
-            begin(frame)
-        case .attached(let engine, let id):
+        switch admission.withLockedValue({ $0.received((frame, byteCount), frame.admissionKind) }) {
+        case .nothing: break
+        case .drop: return true
+        case .decide: take(frame)
+        case .refuse: refuse("A frame came before the session was opened.")
+        case .leave: inputOver.open(with: ())
+        case .handOver(let session):
             // A goodbye is the last thing that is said.
-            return !engine.received(frame, byteCount: byteCount, on: id) || !frame.isHeartbeat
-        case .deciding(let resumes, _):
-            // What cannot wait for the welcome is dropped; the welcome tells it how far this side is.
-            if case .goodbye? = frame.kind, !resumes { inputOver.open(with: ()) }
-            return !frame.isHeartbeat
-        case .over:
-            break
+            return !session.engine.received(frame, byteCount: byteCount, on: session.id) || !frame.isHeartbeat
         }
-        return true
+        return !frame.isHeartbeat
     }
 
     func batchEnded() {
-        if case .attached(let engine, _) = state.withLockedValue({ $0 }) { engine.batchEnded() }
+        admission.withLockedValue { $0.session }?.engine.batchEnded()
     }
 }
 
@@ -127,14 +100,23 @@ extension SessionServerIntake: MessageSink {
     func receive(_ frames: [Frame], cost: Int) -> ReadDemand { .more }
 
     func finish(throwing error: ConnectionError?) {
-        switch state.withLockedValue({ $0 }) {
-        case .attached(let engine, let id): engine.inputEnded(error, on: id)
-        // The session hears of the goodbye first.
-        case .deciding(resumes: true, goodbye: _?): return
-        case .waiting, .deciding, .over: break
+        switch admission.withLockedValue({ $0.inputEnded() }) {
+        case .nothing: return
+        case .handOver(let session): session.engine.inputEnded(error, on: session.id)
+        case .drop, .decide, .refuse, .leave: break
         }
         inputOver.open(with: ())
         hello.open(with: .failure(.ended))
+    }
+}
+
+extension Lifeline_Session_V1_Frame {
+    fileprivate var admissionKind: SessionServerIntake.Admission.Kind {
+        switch kind {
+        case .hello(let hello): .hello(isResume: !hello.sessionID.isEmpty)
+        case .goodbye: .goodbye
+        default: isHeartbeat ? .heartbeat : .other
+        }
     }
 }
 
