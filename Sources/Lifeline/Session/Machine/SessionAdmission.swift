@@ -1,7 +1,9 @@
-/// Whom the frames of one of a server's connections are for, from the hello on: the server decides whether to let the client
-/// in, and then they are the session's.
+/// Decides what a server does with the frames of one connection, before it has a session and after.
+///
+/// The first frame is the hello. The server then decides whether to let the client in. If it does, all later frames go
+/// to the session.
 package struct SessionAdmission<Frame, Session> {
-    /// What a frame is before there is a session.
+    /// The kinds of frames that it tells apart.
     package enum Kind {
         /// Whether it names a session to go on with.
         case hello(isResume: Bool)
@@ -10,7 +12,7 @@ package struct SessionAdmission<Frame, Session> {
         case other
     }
 
-    /// What is to be done with a frame, or with the end of the client's side.
+    /// What the server does about a frame, or about the end of the client's side.
     package enum Step {
         case nothing
         /// Drop it: not even a heartbeat is answered any more.
@@ -30,7 +32,7 @@ package struct SessionAdmission<Frame, Session> {
         case waiting
         /// The client has nothing to say meanwhile but goodbye. Can go to: attached, over.
         ///
-        /// The goodbye is kept. Where the hello names a session it is for that session, as it ends it: the client is let in
+        /// The goodbye is kept. If the hello names a session, the goodbye ends that session: so the client is let in
         /// first, even if it has left meanwhile.
         case deciding(isResume: Bool, goodbye: Frame?)
         case attached(Session)
@@ -54,7 +56,7 @@ package struct SessionAdmission<Frame, Session> {
         case (.deciding(let isResume, nil), .goodbye):
             stage = .deciding(isResume: isResume, goodbye: frame)
             return isResume ? .nothing : .leave
-        // What cannot wait for the welcome is dropped; the welcome tells how far this side is.
+        // Other frames are dropped: the welcome tells the client where to go on.
         case (.waiting, .heartbeat), (.deciding, _): return .nothing
         case (.over, _): return .drop
         }
@@ -70,15 +72,15 @@ package struct SessionAdmission<Frame, Session> {
         }
     }
 
-    /// The client is let in: frames are the session's from now on. Returns those that came before, as far as they count; nil
-    /// when the connection is over.
+    /// The client is let in: later frames go to the session. Returns the goodbye, if one was kept; nil when the
+    /// connection is over.
     package mutating func attach(to session: Session) -> [Frame]? {
         guard case .deciding(_, let goodbye) = stage else { return nil }
         stage = .attached(session)
         return goodbye.map { [$0] } ?? []
     }
 
-    /// What comes from now on is dropped.
+    /// Drops all later frames.
     package mutating func end() { stage = .over }
 
     /// The session that has the connection.

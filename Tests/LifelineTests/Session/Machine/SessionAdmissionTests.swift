@@ -1,7 +1,7 @@
 import Lifeline
 import Testing
 
-/// Whom the frames of a server's connection are for: every stage with everything that can come.
+/// What a server does with the frames of a connection: every stage with every kind of frame.
 struct SessionAdmissionTests {
     /// Frames are names here, and a session is a number.
     typealias Admission = SessionAdmission<String, Int>
