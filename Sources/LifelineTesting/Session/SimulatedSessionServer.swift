@@ -73,6 +73,8 @@ package final class SimulatedSessionServer {
     }
     /// Whether it has a connection, attached or not.
     package func knows(_ link: Link) -> Bool { connections.contains { $0.link === link } }
+    /// Whether it has a connection, and has not seen the end of its client's side.
+    package func reads(_ link: Link) -> Bool { connections.contains { $0.link === link && !$0.inputHasEnded } }
 
     /// A client has connected.
     package func accept(_ link: Link, now: MonotonicTime) {

@@ -277,9 +277,9 @@ extension SessionScenario {
         return (serverRecords + [clientRecord]).contains { $0.openRequests[request.number] != nil }
     }
 
-    /// Whether a side is to see that the other one has ended its connection.
+    /// Whether a side has yet to see that the other one has ended a connection.
     private func hasEnded(_ link: Link, for side: Link.Side) -> Bool {
-        link.isAtEnd(at: side) && (side == .client ? client.link === link : server.knows(link))
+        link.isAtEnd(at: side) && (side == .client ? client.link === link : server.reads(link))
     }
 
     /// What an end has left, for who looks for the reason.
