@@ -14,6 +14,14 @@ import Testing
         }
     }
 
+    /// Stories in which the server decided about a client that had left, and time stood still meanwhile.
+    @Test(arguments: [3883, 13_700, 16_448, 26_799, 32_775, 41_525, 42_746, 47_148, 51_892, 82_710] as [UInt64])
+    func timeGoesOnWhileTheServerDecides(seed: UInt64) {
+        if let failure = SessionScenario(seed: seed).run().failure {
+            Issue.record("\(SessionScenario.failureMessage(seed, failure))")
+        }
+    }
+
     /// What the stories never reach, they cannot check.
     @Test func scenariosReachEverything() async {
         var totals = SessionScenario.Totals()

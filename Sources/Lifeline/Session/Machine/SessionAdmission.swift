@@ -12,7 +12,7 @@ package struct SessionAdmission<Frame, Session> {
         case other
     }
 
-    /// What the server does about a frame, or about the end of the client's side.
+    /// The server's response to a frame, or to the end of the client's side.
     package enum Step {
         case nothing
         /// Drop it: not even a heartbeat is answered any more.
@@ -23,7 +23,7 @@ package struct SessionAdmission<Frame, Session> {
         case refuse
         /// The client is not there any more: the connection is of no use.
         case leave
-        /// It is for the session to know.
+        /// Tell the session.
         case handOver(Session)
     }
 

@@ -1,7 +1,7 @@
 import Lifeline
 import Testing
 
-/// What a server does with the frames of a connection: every stage with every kind of frame.
+/// Every stage of a connection's admission, with every kind of frame.
 struct SessionAdmissionTests {
     /// Frames are names here, and a session is a number.
     typealias Admission = SessionAdmission<String, Int>
