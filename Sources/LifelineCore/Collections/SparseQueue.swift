@@ -36,6 +36,18 @@ package struct SparseQueue<Element: Sendable>: Sendable {
     @inlinable
     package var numbers: [UInt64] { slots[head...].compactMap { $0.element == nil ? nil : $0.number } }
 
+    /// The numbers of those that are left in a range, in order. They are found by binary search.
+    @inlinable
+    package func numbers(in range: ClosedRange<UInt64>) -> [UInt64] {
+        var numbers: [UInt64] = []
+        var slot = firstSlot(from: range.lowerBound)
+        while slot < slots.count, slots[slot].number <= range.upperBound {
+            if slots[slot].element != nil { numbers.append(slots[slot].number) }
+            slot += 1
+        }
+        return numbers
+    }
+
     /// Those that are left, in order.
     @inlinable
     package var elements: [Element] { slots[head...].compactMap(\.element) }
@@ -76,15 +88,23 @@ package struct SparseQueue<Element: Sendable>: Sendable {
 
     @inlinable
     func slot(of number: UInt64) -> Int? {
-        var (low, high) = (head, slots.count - 1)
+        let (low, high) = (head, slots.count - 1)
         // Looked at where they are: `slots.last` would be a copy.
         guard low <= high, slots[low].number <= number, number <= slots[high].number else { return nil }
         if slots[low].number == number { return low }
+        let slot = firstSlot(from: number)
+        return slots[slot].number == number ? slot : nil
+    }
+
+    /// The first slot whose number is the given one or above; `slots.count` if there is none.
+    @inlinable
+    func firstSlot(from number: UInt64) -> Int {
+        var (low, high) = (head, slots.count)
         while low < high {
             let middle = (low + high) / 2
             if slots[middle].number < number { low = middle + 1 } else { high = middle }
         }
-        return slots[low].number == number ? low : nil
+        return low
     }
 
     @inlinable

@@ -16,7 +16,7 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
 
     @usableFromInline struct Entry: Sendable {
         @usableFromInline let id: ID
-        @usableFromInline let waiter: Waiter
+        @usableFromInline var waiter: Waiter
 
         @inlinable init(id: ID, waiter: Waiter) {
             self.id = id
@@ -91,6 +91,17 @@ package struct RequestTable<Waiter: Sendable>: Sendable {
         }
         return entry.waiter
     }
+
+    /// Changes what waits for the answer of a request; nothing when that has ended.
+    @inlinable
+    package mutating func update(_ id: ID, _ change: (inout Waiter) -> Void) {
+        guard let slot = occupiedSlot(serial: Self.serial(of: id)), slots[slot]?.id == id else { return }
+        change(&slots[slot]!.waiter)
+    }
+
+    /// The number of the request with this serial; nil when none waits.
+    @inlinable
+    package func id(serial: UInt32) -> ID? { occupiedSlot(serial: serial).flatMap { slots[$0]?.id } }
 
     /// What waits for the answer of the request with this serial; nil when none waits.
     @inlinable

@@ -115,6 +115,30 @@ import Testing
         #expect(queue.slots.count <= 34 && queue.first?.number == 1)
     }
 
+    @Test func sparseQueueFindsTheNumbersOfARange() {
+        for seed in UInt64(1)...20 {
+            var random = SplitMix64(seed: seed)
+            var queue = SparseQueue<Int>()
+            #expect(queue.numbers(in: 0...UInt64.max).isEmpty)
+            var numbers: [UInt64] = []
+            var next: UInt64 = 1
+            for _ in 0..<1000 {
+                if random.next() % 10 < 6 {
+                    next += 1 + random.next() % 3
+                    queue.append(next, 1)
+                    numbers.append(next)
+                } else if let number = numbers.randomElement(using: &random) {
+                    queue.remove(number)
+                    numbers.removeAll { $0 == number }
+                }
+                let lower = random.next() % (next + 2)
+                let range = lower...lower + random.next() % 50
+                #expect(queue.numbers(in: range) == numbers.filter(range.contains))
+            }
+            #expect(queue.numbers(in: 0...UInt64.max) == numbers)
+        }
+    }
+
     @Test func theHeapBringsDeadlinesInOrderAndForgetsThoseThatDoNotCount() {
         for seed in UInt64(1)...20 {
             var random = SplitMix64(seed: seed)
