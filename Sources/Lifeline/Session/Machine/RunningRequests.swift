@@ -1,7 +1,7 @@
 internal import LifelineCore
 
 /// A request of the peer's that is processed here. Its serial may be another one's when it has ended.
-package struct IncomingRequest: Equatable, Sendable {
+package struct IncomingRequest: Hashable, Sendable {
     /// The peer's number for it.
     package let serial: UInt32
     /// How many there were before it, and itself.

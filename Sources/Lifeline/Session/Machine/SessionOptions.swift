@@ -8,6 +8,9 @@ package struct SessionOptions: Sendable {
     /// What the peer may send in each lane before it is processed. Urgent messages are processed as they come, so that only
     /// the ordinary lane takes so much memory. Requests that run may take as many bytes once more.
     package var inboundWindow = SessionWindow(frameCount: 65_536, byteCount: 8 << 20)
+    /// With how many bytes each method that the peer pushes and each of its streams begins: 256 KiB, as much as a
+    /// connection's inbound queue takes.
+    package var inboundCredit = 256 << 10
     /// Requests of this side's that may wait for their responses.
     package var maximumRequestCount = 1024
     /// Requests of the peer's that may be processed at once, those included whose responses find no room.

@@ -32,8 +32,24 @@ package enum SessionViolation: Error, Hashable, Sendable {
     case padded(byteCount: Int)
     /// Its push or response has more metadata, or more details, than a message may have.
     case tooManyEntries
+    /// It has not acknowledged thousands of urgent frames, which are processed as they come.
+    case urgentFramesUnacknowledged
+    /// It takes frames of so many bytes only.
+    case frameLimit(Int)
     /// Its frame has a place and must not, or has none and must, or stands in the wrong lane.
     case wrongPlace
+    /// It sent more of a method or a stream than its credit allows.
+    case creditExceeded
+    /// Its frame names a method by a number that it has not given.
+    case unknownMethod(UInt32)
+    /// It gave a method this number, which is not the next one.
+    case methodNumber(UInt32)
+    /// It gave numbers to more methods than it may.
+    case tooManyMethods
+    /// It sent a part of a request, or the end, after the end, or for a request without parts.
+    case partsAfterEnd
+    /// Its request has a payload although its parts follow.
+    case payloadWithParts
 
     /// What happened, for logs and the peer.
     package var message: String {
@@ -57,8 +73,16 @@ package enum SessionViolation: Error, Hashable, Sendable {
         case .undecodable(let reason): "A frame cannot be taken: \(reason)"
         case .padded(let count): "A frame is \(count) bytes longer than the content that it counts for."
         case .tooManyEntries: "A message has more metadata or details than one may have."
+        case .frameLimit(let count): "The longest frame that it takes has \(count) bytes, which is less than 4 KiB."
+        case .urgentFramesUnacknowledged: "Thousands of urgent frames were not acknowledged."
         case .wrongPlace:
             "A frame has a place that must have none, or none that must have one, or is in the wrong lane."
+        case .creditExceeded: "More of a method or a stream came than its credit allows."
+        case .unknownMethod(let number): "A frame names method \(number), which has no number yet."
+        case .methodNumber(let number): "A method was given number \(number), which is not the next one."
+        case .tooManyMethods: "More methods were given numbers than one side may have."
+        case .partsAfterEnd: "A part or an end came for a request that has no more parts."
+        case .payloadWithParts: "A request has both a payload and parts."
         }
     }
 }

@@ -1,0 +1,160 @@
+internal import LifelineCore
+
+/// The content of a push, request, part, end, response or cancel. It borrows the bytes of the frame.
+package struct InboundMessage {
+    package static let maximumMetadataCount = 128
+    package static let maximumMetadataByteCount = 64 << 10
+    package static let maximumDetailCount = 128
+
+    package let kind: FrameKind
+    /// The message of the kind.
+    package let body: UnsafeRawBufferPointer
+    package private(set) var serial: UInt32 = 0
+    package private(set) var method: UInt32 = 0
+    /// 0: success, or no response at all.
+    package private(set) var status: UInt32 = 0
+    /// 0: no limit.
+    package private(set) var timeoutMilliseconds: UInt64 = 0
+    package private(set) var hasParts = false
+    package private(set) var payload = UnsafeRawBufferPointer(start: nil, count: 0)
+    /// A response's message, which is UTF-8.
+    package private(set) var text = UnsafeRawBufferPointer(start: nil, count: 0)
+    package private(set) var metadataCount = 0
+    /// How long the metadata is in its shortest encoding, with the tag and length of each entry.
+    package private(set) var metadataByteCount = 0
+    package private(set) var detailCount = 0
+
+    /// Parses the body of a frame. A kind without such content has no fields.
+    ///
+    /// - Throws: `.undecodable` for what is no protobuf message, and for a text that is not UTF-8.
+    package init(_ kind: FrameKind, _ body: UnsafeRawBufferPointer) throws(SessionViolation) {
+        self.kind = kind
+        self.body = body
+        var reader = FieldReader(body)
+        switch kind {
+        case .requestPart, .responsePart, .unplacedRequestPart, .unplacedResponsePart: readPart(&reader)
+        case .push, .unplacedPush: try readPush(&reader)
+        case .request: try readRequest(&reader)
+        case .response, .urgentResponse: try readResponse(&reader)
+        case .requestEnd, .cancel: readSerial(&reader)
+        default: while let tag = reader.next() { reader.skip(tag) }
+        }
+        try reader.finish()
+    }
+
+    /// Whether there are more entries of metadata, or more details, than a message may have.
+    package var exceedsEntryLimits: Bool {
+        metadataCount > Self.maximumMetadataCount || metadataByteCount > Self.maximumMetadataByteCount
+            || detailCount > Self.maximumDetailCount
+    }
+
+    /// The metadata, read from the body at each call. Of entries with the same key the last one counts.
+    package var metadata: [String: String] {
+        guard metadataCount > 0 else { return [:] }
+        let isPush = kind == .push || kind == .unplacedPush
+        var metadata: [String: String] = [:]
+        forEach(.delimited(isPush ? 2 : 5), isText: true) { entry in
+            metadata[String(decoding: entry.first, as: UTF8.self)] = String(decoding: entry.second, as: UTF8.self)
+        }
+        return metadata
+    }
+
+    /// A response's details, read from the body at each call.
+    package var details: [(typeURL: String, value: [UInt8])] {
+        guard detailCount > 0 else { return [] }
+        var details: [(typeURL: String, value: [UInt8])] = []
+        forEach(.delimited(4), isText: false) { detail in
+            details.append((String(decoding: detail.first, as: UTF8.self), [UInt8](detail.second)))
+        }
+        return details
+    }
+
+    /// A response's message.
+    package var textString: String { String(decoding: text, as: UTF8.self) }
+
+    private func forEach(_ wanted: FieldReader.Tag, isText: Bool, _ body: (FieldPair) -> Void) {
+        var reader = FieldReader(self.body)
+        while let tag = reader.next() {
+            // The body was checked when it was parsed.
+            if tag == wanted, let pair = try? FieldPair(parsing: reader.bytesValue(), isText: isText) {
+                body(pair)
+            } else if tag != wanted {
+                reader.skip(tag)
+            }
+        }
+    }
+}
+
+// MARK: - The messages of the kinds
+
+extension InboundMessage {
+    @inline(__always) private mutating func readPush(_ reader: inout FieldReader) throws(SessionViolation) {
+        while let tag = reader.next() {
+            switch tag {
+            case .varint(1): method = reader.uint32()
+            case .delimited(2): try readMetadata(reader.bytesValue())
+            case .delimited(3): payload = reader.bytesValue()
+            default: reader.skip(tag)
+            }
+        }
+    }
+
+    @inline(__always) private mutating func readRequest(_ reader: inout FieldReader) throws(SessionViolation) {
+        while let tag = reader.next() {
+            switch tag {
+            case .varint(1): timeoutMilliseconds = reader.varint()
+            case .varint(2): serial = reader.uint32()
+            case .varint(3): method = reader.uint32()
+            case .varint(4): hasParts = reader.varint() != 0
+            case .delimited(5): try readMetadata(reader.bytesValue())
+            case .delimited(6): payload = reader.bytesValue()
+            default: reader.skip(tag)
+            }
+        }
+    }
+
+    @inline(__always) private mutating func readResponse(_ reader: inout FieldReader) throws(SessionViolation) {
+        while let tag = reader.next() {
+            switch tag {
+            case .varint(1): serial = reader.uint32()
+            case .varint(2): status = reader.uint32()
+            case .delimited(3): text = try reader.text()
+            case .delimited(4): try readDetail(reader.bytesValue())
+            case .delimited(5): try readMetadata(reader.bytesValue())
+            case .delimited(6): payload = reader.bytesValue()
+            default: reader.skip(tag)
+            }
+        }
+    }
+
+    @inline(__always) private mutating func readPart(_ reader: inout FieldReader) {
+        while let tag = reader.next() {
+            switch tag {
+            case .varint(1): serial = reader.uint32()
+            case .delimited(2): payload = reader.bytesValue()
+            default: reader.skip(tag)
+            }
+        }
+    }
+
+    @inline(__always) private mutating func readSerial(_ reader: inout FieldReader) {
+        while let tag = reader.next() {
+            switch tag {
+            case .varint(1): serial = reader.uint32()
+            default: reader.skip(tag)
+            }
+        }
+    }
+
+    private mutating func readMetadata(_ entry: UnsafeRawBufferPointer) throws(SessionViolation) {
+        _ = try FieldPair(parsing: entry, isText: true)
+        metadataCount += 1
+        // The field's number is below 16, so that its tag is one byte.
+        metadataByteCount += 1 + Varint.encodedLength(of: UInt64(entry.count)) + entry.count
+    }
+
+    private mutating func readDetail(_ detail: UnsafeRawBufferPointer) throws(SessionViolation) {
+        _ = try FieldPair(parsing: detail, isText: false)
+        detailCount += 1
+    }
+}

@@ -1,0 +1,36 @@
+/// The numbers that this side has given to the methods that it calls.
+package struct MethodNumbers: Sendable {
+    /// The most methods of a direction: a peer keeps the name of each.
+    package static var maximumCount: Int { 1_024 }
+
+    /// By their numbers, from 1 on.
+    private(set) var names: [String] = []
+    private var numbers: [String: UInt32] = [:]
+    /// The number that was asked for last: a session often calls one method many times.
+    private var last: (name: String, number: UInt32) = ("", 0)
+
+    package init() {}
+
+    var count: Int { names.count }
+
+    /// The name of a number that was given.
+    func name(_ number: UInt32) -> String { names[Int(number) - 1] }
+
+    /// The number of a method; nil where it has none yet.
+    @inline(__always)
+    mutating func number(of name: String) -> UInt32? {
+        if last.number != 0, last.name == name { return last.number }
+        guard let number = numbers[name] else { return nil }
+        last = (name, number)
+        return number
+    }
+
+    /// Gives a method the next number.
+    mutating func add(_ name: String) -> UInt32 {
+        names.append(name)
+        let number = UInt32(names.count)
+        numbers[name] = number
+        last = (name, number)
+        return number
+    }
+}

@@ -1,0 +1,43 @@
+extension OutboundLog {
+    /// What the owner of the log has to know of a frame when it is acknowledged or sent again, in 32 bits.
+    package struct Tag: BitwiseCopyable, Sendable, Hashable {
+        /// What a frame is.
+        package enum Role: UInt32, BitwiseCopyable, Sendable {
+            /// A frame that nobody waits for.
+            case plain
+            case request
+            /// A frame whose acknowledgement somebody waits for.
+            case awaited
+            case cancel
+            /// A frame without content, which only has its place.
+            case blank
+            case method
+        }
+
+        /// How many slots there are.
+        package static var slotCount: Int { 1 << 26 }
+        private static var detailsBit: UInt32 { 1 << 27 }
+        private static var acknowledgedBit: UInt32 { 1 << 26 }
+
+        /// From the highest bit on: the role (4 bits), details, acknowledged, the slot (26 bits).
+        private var bits: UInt32
+
+        package init(_ role: Role, hasDetails: Bool = false, slot: Int = 0) {
+            precondition(0 <= slot && slot < Self.slotCount, "The slot has more than 26 bits.")
+            bits = role.rawValue << 28 | (hasDetails ? Self.detailsBit : 0) | UInt32(slot)
+        }
+
+        package var role: Role { Role(rawValue: bits >> 28).unsafelyUnwrapped }
+
+        /// Whether the owner of the log keeps more about the frame.
+        package var hasDetails: Bool { bits & Self.detailsBit != 0 }
+
+        /// The slot in the owner's table of what the frame belongs to.
+        package var slot: Int { Int(bits & (Self.acknowledgedBit - 1)) }
+
+        /// Whether the frame was acknowledged, and is only there as it cannot leave the front yet. For the log alone.
+        @inline(__always) var isAcknowledged: Bool { bits & Self.acknowledgedBit != 0 }
+
+        @inline(__always) mutating func markAcknowledged() { bits |= Self.acknowledgedBit }
+    }
+}

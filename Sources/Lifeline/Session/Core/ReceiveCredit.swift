@@ -1,0 +1,42 @@
+/// The receiver's side of the credit of one pushed method or stream: how much may come, and when more is granted.
+///
+/// It never refuses what the peer's `SendCredit` lets go, however late grants arrive.
+///
+/// All sums count from the beginning of the session, for a method, or of the request, for a stream.
+package struct ReceiveCredit: Equatable, Sendable {
+    /// About the most that may be unconsumed: the last message may exceed it.
+    private let limit: Int
+    private var received: UInt64 = 0
+    private var consumed: UInt64 = 0
+    /// The sum that the peer was told, or the initial credit.
+    package private(set) var told: UInt64
+
+    /// - Parameter limit: the credit of this side's terms.
+    package init(limit: Int) {
+        self.limit = max(limit, 0)
+        told = UInt64(self.limit)
+    }
+
+    /// Whether the peer has to be told `told` again on a connection that goes on with the session.
+    package var needsTelling: Bool { told != UInt64(limit) }
+
+    /// A message came in.
+    ///
+    /// - Throws: `creditExceeded` where everything that was granted had been used before.
+    package mutating func receive(_ cost: Int) throws(SessionViolation) {
+        guard received < told else { throw .creditExceeded }
+        received += UInt64(cost)
+    }
+
+    /// A message was consumed. Returns the sum to tell the peer, where at least half of the credit is new to it.
+    ///
+    /// Where all is consumed and less than that was not told, more than half of the credit is left to the peer.
+    package mutating func consume(_ cost: Int) -> UInt64? {
+        consumed += UInt64(cost)
+        precondition(consumed <= received, "more was consumed than came")
+        let grantable = consumed + UInt64(limit)
+        guard grantable - told >= max(1, UInt64(limit / 2)) else { return nil }
+        told = grantable
+        return told
+    }
+}
