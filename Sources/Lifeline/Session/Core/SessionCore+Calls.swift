@@ -34,10 +34,13 @@ extension SessionCore {
         if isHeld { request.waitingNumber = takeNumber() }
         let id = try requests.began(request, deadline: deadline)
         let serial = RequestTable<OwnRequest>.serial(of: id)
-        ownStreams[serial] = OwnStream(
-            send: hasParts ? SendCredit(initial: initialCredit) : nil,
-            receive: ReceiveCredit(limit: options.inboundCredit)
-        )
+        // Most requests have no parts. The first part of a response begins its stream.
+        if hasParts {
+            ownStreams[serial] = OwnStream(
+                send: SendCredit(initial: initialCredit),
+                receive: ReceiveCredit(limit: options.inboundCredit)
+            )
+        }
         if isHeld {
             waiting.append(
                 WaitingMessage(
@@ -117,9 +120,8 @@ extension SessionCore {
 
     /// Lets the peer know that a request of this side's is over, if it may know of it at all.
     mutating func giveUp(_ serial: UInt32, _ request: OwnRequest, into actions: inout [Action]) {
-        dropWaitingParts(of: serial, into: &actions)
         let hasParts = ownStreams[serial]?.send != nil
-        ownStreams[serial] = nil
+        endOwnStream(serial, into: &actions)
         if request.place == 0 {
             waiting.remove(request.waitingNumber)
         } else if request.place >= ordinary.sentEnd {
@@ -131,8 +133,9 @@ extension SessionCore {
         }
     }
 
-    /// Parts that wait end with their request. Those who sent them hear it.
-    mutating func dropWaitingParts(of serial: UInt32, into actions: inout [Action]) {
+    /// A request of this side's has ended: parts of it that wait end with it. Those who sent them hear it.
+    mutating func endOwnStream(_ serial: UInt32, into actions: inout [Action]) {
+        guard !ownStreams.isEmpty, ownStreams.removeValue(forKey: serial) != nil, !waiting.isEmpty else { return }
         for message in waiting.removeAll(of: .requestParts(serial: serial)) {
             forgetWaiting(message)
             tellEnd(message, .unsent, into: &actions)
@@ -184,7 +187,7 @@ extension SessionCore {
         now: MonotonicTime,
         into actions: inout [Action]
     ) -> ResponseOffer {
-        if !life.isOver, running.isWaitedFor(request), let refusal = refusal(ofResponse: content) {
+        if !life.isOver, let refusal = refusal(ofResponse: content), running.isWaitedFor(request) {
             return .refused(refusal)
         }
         // A handler may outlive its session, and counts until it is done.
@@ -226,7 +229,9 @@ extension SessionCore {
 
     /// A request of the peer's has ended here: parts of its response that wait are dropped.
     mutating func endPeerStream(_ serial: UInt32, into actions: inout [Action]) {
-        guard let stream = peerStreams.removeValue(forKey: serial) else { return }
+        guard !peerStreams.isEmpty, let stream = peerStreams.removeValue(forKey: serial), !waiting.isEmpty else {
+            return
+        }
         for message in waiting.removeAll(of: .responseParts(stream.request)) {
             forgetWaiting(message)
             tellEnd(message, .unsent, into: &actions)

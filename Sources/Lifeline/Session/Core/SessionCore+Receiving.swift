@@ -125,7 +125,7 @@ extension SessionCore {
                 return
             }
         case .requestEnd:
-            try receiveEnd(try InboundMessage(kind, body), into: &actions)
+            try receiveEnd(try InboundMessage(kind, body), place, into: &actions)
         case .response:
             try receiveResponse(try InboundMessage(kind, body), now: now, into: &actions)
         case .method:
@@ -152,7 +152,7 @@ extension SessionCore {
         cost: Int
     ) throws(SessionViolation) -> Action? {
         guard let stream = peerStreams[message.serial] else {
-            lateMessageCount += 1
+            try receivePartWithoutStream(message.serial, place)
             return nil
         }
         guard stream.receive != nil, !stream.hasEnded else {
@@ -174,21 +174,31 @@ extension SessionCore {
             lateMessageCount += 1
             return nil
         }
-        if place != 0 { try ownStreams[message.serial]?.receive.receive(cost) }
+        if place != 0 {
+            let credit = ReceiveCredit(limit: options.inboundCredit)
+            try ownStreams[message.serial, default: OwnStream(send: nil, receive: credit)].receive.receive(cost)
+        }
         return .responsePart(id, message, receipt(place, cost, .responsePart(serial: message.serial)))
     }
 
     private mutating func receiveEnd(
         _ message: InboundMessage,
+        _ place: UInt64,
         into actions: inout [Action]
     ) throws(SessionViolation) {
         guard let stream = peerStreams[message.serial] else {
-            lateMessageCount += 1
-            return
+            return try receivePartWithoutStream(message.serial, place)
         }
         guard stream.receive != nil, !stream.hasEnded else { throw .partsAfterEnd }
         peerStreams[message.serial]?.hasEnded = true
         actions.append(.requestEnded(stream.request))
+    }
+
+    /// A part, or the end of parts, came of a request that has none, or has ended.
+    private mutating func receivePartWithoutStream(_ serial: UInt32, _ place: UInt64) throws(SessionViolation) {
+        // One that is sent at most once breaks no rule.
+        if place != 0, running.request(serial: serial) != nil { throw .partsAfterEnd }
+        lateMessageCount += 1
     }
 
     private mutating func receiveMethod(_ method: MethodName, into actions: inout [Action]) throws(SessionViolation) {
@@ -217,17 +227,23 @@ extension SessionCore {
         let request = running.begin(serial: message.serial, deadline: deadline, byteCount: refusal == nil ? cost : 0)
         guard let request else { throw .serialInUse(message.serial) }
         guard urgent.keptSize.frameCount < Self.urgentFrameLimit else { throw .urgentFramesUnacknowledged }
-        peerStreams[message.serial] = PeerStream(
-            request: request,
-            send: SendCredit(initial: initialCredit),
-            receive: message.hasParts ? ReceiveCredit(limit: options.inboundCredit) : nil,
-            hasEnded: false
-        )
+        if message.hasParts { beginPeerStream(request, receive: ReceiveCredit(limit: options.inboundCredit)) }
         if let refusal {
             actions.append(.refuse(request, method: message.method, refusal))
         } else {
             actions.append(.begin(request, message, deadline: deadline))
         }
+    }
+
+    /// Most requests have no parts, and neither have their responses: those have no stream.
+    mutating func beginPeerStream(_ request: IncomingRequest, receive: ReceiveCredit? = nil) {
+        guard peerStreams[request.serial] == nil else { return }
+        peerStreams[request.serial] = PeerStream(
+            request: request,
+            send: SendCredit(initial: initialCredit),
+            receive: receive,
+            hasEnded: false
+        )
     }
 
     /// Why a request that has come is not processed; nil when it is.
@@ -260,8 +276,7 @@ extension SessionCore {
             return
         }
         // One that was answered before all of it was sent needs not be sent further.
-        dropWaitingParts(of: message.serial, into: &actions)
-        ownStreams[message.serial] = nil
+        endOwnStream(message.serial, into: &actions)
         actions.append(.completed(id, message))
     }
 
@@ -382,6 +397,7 @@ extension SessionCore {
             guard ownStreams[serial]?.send?.grant(grant.bytes) == true else { return }
             waiting.makeReady(.requestParts(serial: serial))
         case .responseParts(let serial):
+            if let request = running.request(serial: serial) { beginPeerStream(request) }
             guard let request = peerStreams[serial]?.request, peerStreams[serial]?.send.grant(grant.bytes) == true
             else {
                 return

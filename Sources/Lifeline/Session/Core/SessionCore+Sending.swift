@@ -45,6 +45,7 @@ extension SessionCore {
     ) -> Offer {
         guard !life.isOver else { return .closed }
         guard running.isWaitedFor(request) else { return .dropped }
+        beginPeerStream(request)
         let message = OutgoingMessage(kind: .responsePart, scope: .responseParts(request), serial: request.serial)
         let offer = send(message, content, delivery, isObserved: isObserved, now: now, into: &actions)
         switch offer {

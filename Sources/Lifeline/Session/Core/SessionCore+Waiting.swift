@@ -158,8 +158,7 @@ extension SessionCore {
         forgetWaiting(message)
         if message.kind == .request {
             guard let id = requests.id(serial: message.serial), requests.cancelled(id) != nil else { return }
-            dropWaitingParts(of: message.serial, into: &actions)
-            ownStreams[message.serial] = nil
+            endOwnStream(message.serial, into: &actions)
             actions.append(.failed(id, .messageRefused))
         } else {
             tellEnd(message, .refused, into: &actions)

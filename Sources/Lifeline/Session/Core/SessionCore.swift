@@ -44,7 +44,7 @@ package struct SessionCore: ~Copyable {
         var receive: ReceiveCredit
     }
 
-    /// The parts of a request of the peer's.
+    /// The parts of a request of the peer's, or of its response.
     struct PeerStream {
         let request: IncomingRequest
         /// For the parts of the response.

@@ -36,18 +36,26 @@ struct RunningRequests: Sendable {
 
     /// A request came in; nil when its serial is taken.
     mutating func begin(serial: UInt32, deadline: MonotonicTime?, byteCount: Int) -> IncomingRequest? {
-        guard countBySerial[serial] == nil else { return nil }
+        // One look at the table: a serial that is taken is seldom, and ends the session.
+        if let taken = countBySerial.updateValue(begunCount + 1, forKey: serial) {
+            countBySerial[serial] = taken
+            return nil
+        }
         begunCount += 1
         let request = IncomingRequest(serial: serial, count: begunCount)
         entries.append(begunCount, Entry(request: request, deadline: deadline, byteCount: byteCount))
         self.byteCount += byteCount
-        countBySerial[serial] = begunCount
         if let deadline { deadlines.insert(deadline, id: begunCount) }
         return request
     }
 
     /// Whether the peer waits for its response.
     func isWaitedFor(_ request: IncomingRequest) -> Bool { countBySerial[request.serial] == request.count }
+
+    /// The request with this serial that the peer waits for; nil: there is none.
+    func request(serial: UInt32) -> IncomingRequest? {
+        countBySerial[serial].map { IncomingRequest(serial: serial, count: $0) }
+    }
 
     /// A push of it is sent.
     mutating func pushed(_ request: IncomingRequest) {
@@ -90,6 +98,7 @@ struct RunningRequests: Sendable {
     }
 
     private mutating func compact() {
+        guard deadlines.count > 0 else { return }
         deadlines.compact(liveCount: countBySerial.count) { [entries] in entries[$0]?.isCancelled == false }
     }
 }
