@@ -1,4 +1,4 @@
-/// What a side has processed of the other one's frames.
+/// How far a side is with the other one's frames.
 package struct Acknowledgement: Equatable, Sendable {
     /// How many ranges a frame may have.
     package static let maximumRangeCount = 1_024

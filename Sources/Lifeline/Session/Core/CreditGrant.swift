@@ -1,6 +1,6 @@
 /// A grant of more of a pushed method's messages, or of a stream's.
 package struct CreditGrant: Equatable, Sendable {
-    /// What is granted more of.
+    /// The method or stream whose credit grows.
     package enum Target: Hashable, Sendable {
         /// Pushes of a method that the receiver of the grant numbered so.
         case method(UInt32)

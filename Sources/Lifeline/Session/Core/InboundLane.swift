@@ -224,7 +224,7 @@ private struct ReportPacing: Sendable {
     private let batchSize: Int
     private let byteThreshold: Int
     private let delay: Duration
-    /// What was processed since the last report.
+    /// The frames that were processed since the last report.
     private var size = SessionSize()
     private var isDue = false
     private var deadline: MonotonicTime?

@@ -6,7 +6,7 @@ extension OutboundLog {
     struct Storage: ~Copyable {
         /// Enough for a few small messages.
         private static let smallestCapacity = 512
-        /// What an empty buffer may keep, to be used again.
+        /// The capacity that an empty buffer may keep, to be used again.
         private static let keptCapacity = 4 << 10
         /// Up to this capacity a buffer does not shrink until it is empty: the copying would cost more than it saves.
         private static let smallestShrinkingCapacity = 16 << 10

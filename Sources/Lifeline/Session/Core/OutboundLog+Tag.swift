@@ -1,7 +1,7 @@
 extension OutboundLog {
-    /// What the owner of the log has to know of a frame when it is acknowledged or sent again, in 32 bits.
+    /// The facts about a frame that the log's owner needs when it is acknowledged or sent again, in 32 bits.
     package struct Tag: BitwiseCopyable, Sendable, Hashable {
-        /// What a frame is.
+        /// The purpose of a frame.
         package enum Role: UInt32, BitwiseCopyable, Sendable {
             /// A frame that nobody waits for.
             case plain

@@ -12,7 +12,7 @@ internal import LifelineCore
 ///
 /// All operations take constant time for each frame on average. Memory follows the frames that are kept.
 package struct OutboundLog: ~Copyable {
-    /// What the log knows of a frame in its buffer.
+    /// The log's record of a frame in its buffer.
     struct Record: BitwiseCopyable, Sendable {
         /// The low half of the position of the frame.
         var start: UInt32
