@@ -101,7 +101,7 @@ extension OutboundLog {
     private mutating func markAcknowledged(_ place: UInt64) {
         acknowledgedCount += 1
         acknowledgedByteCount += space(of: place)
-        // What was counted, as the space of the last frame may still grow: up to the end of the buffer.
+        // The counted space: that of the last frame may still grow, up to the end of the buffer.
         records[place].byteCount = UInt32(space(of: place))
         records[place].tag.markAcknowledged()
     }
@@ -129,8 +129,8 @@ extension OutboundLog {
     /// Whether the acknowledged frames that cannot leave the front take up so much more than those that hold them that
     /// these should be moved.
     ///
-    /// Every record is moved or dropped at most once, so these limits only save copies. 64 records and 16 KiB are little
-    /// beside a window.
+    /// Every record is moved or dropped at most once, so these limits only save copies. 64 records and 16 KiB are
+    /// little beside a window.
     private var hasCostlyStragglers: Bool {
         let recordCount = Int(highestAcknowledged + 1 - records.first)
         if acknowledgedCount >= 64, acknowledgedCount > recordCount - acknowledgedCount { return true }

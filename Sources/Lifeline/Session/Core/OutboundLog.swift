@@ -6,9 +6,9 @@ internal import LifelineCore
 /// content. Sending it, now or again over the next connection, hands out these bytes. Frames have places, which count
 /// from 1.
 ///
-/// The frames stand one after the other in one circular buffer, and a ring has a record of 12 bytes for each. Frames that
-/// are acknowledged out of order keep their record until those before them are acknowledged too. If they become many,
-/// the frames before them, the stragglers, are moved out of the buffer.
+/// The frames stand one after the other in one circular buffer, and a ring has a record of 12 bytes for each. Frames
+/// that are acknowledged out of order keep their record until those before them are acknowledged too. If they become
+/// many, the frames before them, the stragglers, are moved out of the buffer.
 ///
 /// All operations take constant time for each frame on average. Memory follows the frames that are kept.
 package struct OutboundLog: ~Copyable {
@@ -38,7 +38,7 @@ package struct OutboundLog: ~Copyable {
     var storage = Storage()
     /// By place, all below the first one of `records`.
     var stragglers = SparseQueue<Straggler>()
-    /// What the stragglers take up.
+    /// The memory of the stragglers, in bytes, about.
     var stragglerByteCount = 0
 
     /// How many of `records` are acknowledged.
@@ -110,7 +110,8 @@ package struct OutboundLog: ~Copyable {
         byteCount &+ SessionCore.frameOverhead &- (byteCount <= 128 ? 1 : longPrefix(byteCount))
     }
 
-    /// The length of the length prefix of a frame of more than 128 bytes. A prefix of `n` bytes announces less than 2⁷ⁿ.
+    /// The length of the length prefix of a frame of more than 128 bytes. A prefix of `n` bytes announces less than
+    /// 2⁷ⁿ.
     private static func longPrefix(_ byteCount: Int) -> Int {
         switch byteCount {
         case ..<(1 << 14 + 2): 2

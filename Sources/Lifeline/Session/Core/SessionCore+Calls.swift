@@ -171,7 +171,7 @@ extension SessionCore {
 
     // MARK: Responses
 
-    /// What became of an offered response.
+    /// The fate of an offered response.
     package enum ResponseOffer: Equatable, Sendable {
         case accepted
         /// The peer does not wait for it any more.

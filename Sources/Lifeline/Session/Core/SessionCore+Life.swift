@@ -37,8 +37,8 @@ extension SessionCore {
     }
 
     /// Tells the peer that this side goes away, and that it is to come back after a pause: once nothing waits to be
-    /// sent, and at the deadline at the latest. The peer leaves when it has nothing more to do here. One that comes back
-    /// to this side nevertheless is told again.
+    /// sent, and at the deadline at the latest. The peer leaves when it has nothing more to do here. One that comes
+    /// back to this side nevertheless is told again.
     package mutating func drain(pause: Duration, by deadline: MonotonicTime) {
         life.drain(pause: pause, by: deadline)
     }
@@ -108,7 +108,7 @@ extension SessionCore {
         }
     }
 
-    /// What came in place of a welcome says nothing of the session, as nobody who knows it has answered.
+    /// Something else came in place of a welcome. It says nothing of the session, as the sender does not know that.
     mutating func notWelcomed(_ violation: SessionViolation, into actions: inout [Action]) {
         // A server that knows a session would end it with this.
         let goodbye = credentials == nil ? SessionGoodbye(.violation, violation.message) : nil
@@ -176,8 +176,8 @@ extension SessionCore {
         peerStreams = [:]
     }
 
-    /// Takes what was not sent out of the log and the queue of what waits, in order: what another session can carry, and
-    /// the rest. Says what is in doubt of what was sent.
+    /// Takes what was not sent out of the log and the queue of what waits, in order: what another session can carry,
+    /// and the rest. Says what is in doubt of what was sent.
     private mutating func takeUnsent(
         into actions: inout [Action]
     ) -> (carried: [WaitingMessage], others: [WaitingMessage]) {

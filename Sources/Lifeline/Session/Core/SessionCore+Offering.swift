@@ -1,6 +1,6 @@
 package import LifelineCore
 
-// What goes out over the present connection.
+// Frames that go out over the present connection.
 extension SessionCore {
     /// Hands out what there is to send over the present connection.
     ///
@@ -193,7 +193,7 @@ extension SessionCore {
             tellEnd(message, .expired, into: &actions)
         }
         while let number = logDeadlines.takeDue(now: now) {
-            // What was sent over this connection may have come: it ends when another connection shows that it has not.
+            // A message that was sent may have come. It ends when the next connection shows that it has not.
             guard let place = expiringPlaces[number], place >= ordinary.sentEnd else { continue }
             blank(place, .expired, into: &actions)
         }

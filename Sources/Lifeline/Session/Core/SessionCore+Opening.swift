@@ -2,7 +2,7 @@ package import LifelineCore
 
 // How connections get a session, and lose it.
 extension SessionCore {
-    /// What goes with an opening, beside what the session knows.
+    /// The parts of an opening that the session itself does not know.
     package struct OpeningDetails {
         let name: String
         let metadata: [String: String]

@@ -2,7 +2,8 @@ package import LifelineCore
 
 // Frames that come in.
 extension SessionCore {
-    /// A frame came in over a connection, without its length in front. What actions borrow of it is valid as long as it.
+    /// A frame came in over a connection, without its length in front. What actions borrow of it is valid as long as
+    /// it.
     package mutating func receive(
         _ frame: UnsafeRawBufferPointer,
         over id: UInt64,
@@ -27,8 +28,8 @@ extension SessionCore {
         endIfDone(now: now, into: &actions)
     }
 
-    /// A frame came in over a connection that is given up, or over an older one. All comes again but the goodbye of a client
-    /// whose session is over.
+    /// A frame came in over a connection that is given up, or over an older one. All comes again but the goodbye of a
+    /// client whose session is over.
     private mutating func receivedTooLate(
         _ frame: UnsafeRawBufferPointer,
         over id: UInt64,
@@ -42,7 +43,7 @@ extension SessionCore {
         end(.saidByPeer(goodbye), now: now, into: &actions)
     }
 
-    /// What came in over a connection is no frame: it is too long, or its length is malformed.
+    /// Bytes came in over a connection that are no frame: it is too long, or its length is malformed.
     package mutating func receivedViolation(
         _ violation: SessionViolation,
         over id: UInt64,

@@ -170,8 +170,8 @@ extension SessionCore {
         return .accepted(number: number)
     }
 
-    /// Puts a newer message in the place of one that was not sent, where there is room; else gives the older one's place
-    /// up. Returns whether the newer one has a place.
+    /// Puts a newer message in the place of one that was not sent, where there is room; else gives the older one's
+    /// place up. Returns whether the newer one has a place.
     private mutating func replaceLogged(
         _ place: UInt64,
         _ frame: OutboundFrame,
@@ -261,8 +261,8 @@ extension SessionCore {
             && hasCredit(message)
     }
 
-    /// The serial of the request that parts of a response belong to; nil where it has ended. Another request may have it by
-    /// then.
+    /// The serial of the request that parts of a response belong to; nil where it has ended. Another request may have
+    /// it by then.
     private func peerSerial(of scope: MessageScope) -> UInt32? {
         guard case .responseParts(let request) = scope, peerStreams[request.serial]?.request == request else {
             return nil

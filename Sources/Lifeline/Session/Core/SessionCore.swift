@@ -1,11 +1,11 @@
 package import LifelineCore
 
-/// All decisions of one end of a session whose lanes are logs: what is sent and when, what is new, what is processed, how
-/// calls end, what becomes of its connections, and when and why it is over.
+/// All decisions of one end of a session whose lanes are logs: what is sent and when, what is new, what is processed,
+/// how calls end, what becomes of its connections, and when and why it is over.
 ///
 /// It knows no sockets, clocks, timers or locks. A driver reports events with the time at which they happened, and runs
-/// the actions that they add, in order. What an action borrows is valid until the event's frame is. After each event, or
-/// several that come together, the driver calls `offer` until it hands out nothing more, and `timerFired` when
+/// the actions that they add, in order. What an action borrows is valid until the event's frame is. After each event,
+/// or several that come together, the driver calls `offer` until it hands out nothing more, and `timerFired` when
 /// `nextDeadline` has come. Connections have ascending numbers; what is reported of one that was given up is ignored.
 ///
 /// - Each push and each part that came in is processed when the driver says `finish`.
@@ -14,7 +14,8 @@ package import LifelineCore
 ///   withdrawn.
 /// - `ended` is final.
 package struct SessionCore: ~Copyable {
-    /// Each frame costs this beside its length: records, inbox places and slack. `docs/session-protocol-next.md` has it.
+    /// Each frame costs this beside its length: records, inbox places and slack. `docs/session-protocol-next.md` has
+    /// it.
     package static var frameOverhead: Int { 64 }
     /// The shortest limit of frames that a peer may have: an opening has room.
     static var smallestFrameLimit: Int { 4 << 10 }
@@ -206,8 +207,8 @@ package struct SessionCore: ~Copyable {
     /// Messages that wait for credit or room.
     package var waitingCount: Int { waiting.count }
 
-    /// A push or a part that came in, to say later that it was processed. One of a session that was lost changes nothing
-    /// any more.
+    /// A push or a part that came in, to say later that it was processed. One of a session that was lost changes
+    /// nothing any more.
     package struct Receipt: Equatable, Sendable {
         package enum Source: Equatable, Sendable {
             case push(method: UInt32)

@@ -4,8 +4,8 @@ import Testing
 
 /// A script with all kinds of calls and messages, over a connection that is cut behind every byte of it.
 struct CoreCutTests {
-    /// Plays the script with a cut behind so many bytes in one direction. Returns what is wrong, and how many bytes went
-    /// over the first connection.
+    /// Plays the script with a cut behind so many bytes in one direction. Returns what is wrong, and how many bytes
+    /// went over the first connection.
     private func play(cutBehind byteCount: Int, toServer: Bool) -> (failure: String?, byteCount: Int) {
         var options = SessionOptions()
         options.inboundCredit = 64 << 10

@@ -1,7 +1,8 @@
 import Lifeline
 import LifelineCore
 
-/// One end of a session whose peer is the test: it is opened and fed by hand-written frames, and what it offers is read.
+/// One end of a session whose peer is the test: it is opened and fed by hand-written frames, and what it offers is
+/// read.
 ///
 /// It does what a driver has to do, no more: it runs actions in order, and answers requests that are refused.
 final class CoreHostilePeer {

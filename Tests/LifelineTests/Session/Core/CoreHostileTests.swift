@@ -48,8 +48,8 @@ import Testing
 
     // MARK: Memory
 
-    /// What a core with these options keeps at most of what comes in: the window of messages, the requests that run, and
-    /// the names of methods.
+    /// What a core with these options keeps at most of what comes in: the window of messages, the requests that run,
+    /// and the names of methods.
     private func inboundLimit(_ options: SessionOptions) -> Int {
         2 * options.inboundWindow.byteCount + 1_024 * (256 + SessionCore.frameOverhead)
     }

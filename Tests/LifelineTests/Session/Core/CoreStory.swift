@@ -1,8 +1,8 @@
 import Lifeline
 import LifelineCore
 
-/// A random story of two ends of a session: calls of all kinds, connections that are cut in the midst of frames, readers
-/// that are slow, and at the end a look whether everything came once, in order, or is accounted for.
+/// A random story of two ends of a session: calls of all kinds, connections that are cut in the midst of frames,
+/// readers that are slow, and at the end a look whether everything came once, in order, or is accounted for.
 final class CoreStory {
     struct Totals {
         var losses = 0

@@ -5,7 +5,8 @@ import Testing
 
 /// Random stories of a log, against a plain list of the frames that are not acknowledged.
 @Suite struct OutboundLogModelTests {
-    /// Small frames in small numbers; many, so that stragglers are moved; and long ones, so that buffers grow and shrink.
+    /// Small frames in small numbers; many, so that stragglers are moved; and long ones, so that buffers grow and
+    /// shrink.
     @Test(arguments: [
         LogStory.Kind(longest: 60, batch: 6, stepCount: 30, storyCount: 2850),
         LogStory.Kind(longest: 80, batch: 80, stepCount: 40, storyCount: 60, movesStragglers: true),
@@ -269,8 +270,8 @@ struct LogStory: ~Copyable {
     }
 
     private func differenceOfMemory() -> String? {
-        // Buffers shrink when an eighth is in use, and nearly half of what is in use may be acknowledged. Besides, 16 KiB
-        // of acknowledged frames may stay, and a buffer of 16 KiB.
+        // Buffers shrink when an eighth is in use, and nearly half of what is in use may be acknowledged. Besides, 16
+        // KiB of acknowledged frames may stay, and a buffer of 16 KiB.
         let space = frames.reduce(0) { $0 + $1.space + OutboundLog.Straggler.overhead }
         let most = 16 * space + 8 * (16 << 10)
         if log.acknowledgedCount == 0, log.acknowledgedByteCount != 0 { return "counts bytes of frames that have left" }
