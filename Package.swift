@@ -139,11 +139,9 @@ let lifeline: [Target] = [
         "Lifeline",
         "LifelineCore",
         "LifelineMessages",
-        "LifelineProtos",
         "LifelineReachability",
         "LifelineRuntime",
         "LifelineTransport",
-        "LifelineWellKnownTypes",
         .logging,
         .metrics,
         .nioConcurrencyHelpers,
@@ -327,7 +325,8 @@ let unitTests: [Target] = [
         "LifelineReachability",
         "LifelineTestSupport",
         "LifelineWellKnownTypes",
-        "SampleServices"
+        "SampleServices",
+        "TestProtos"
     ),
 ]
 

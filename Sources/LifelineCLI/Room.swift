@@ -15,6 +15,9 @@ final class Room: Sample_Room_V1_RoomHandler {
 
     private struct State {
         var visitors: [String: Visitor] = [:]
+        /// Those who talk, by the order in which they began.
+        var talkers: [UInt64: AsyncStream<Sample_Room_V1_NewsItem>.Continuation] = [:]
+        var talkCount: UInt64 = 0
         var newsCount: UInt64 = 0
         /// Whether the last echo could not be recorded.
         var hasRecordFailed = false
@@ -105,16 +108,20 @@ final class Room: Sample_Room_V1_RoomHandler {
         _ request: Sample_Room_V1_SayRequest,
         context: SessionContext
     ) async throws -> Sample_Room_V1_SayReply {
-        try Room.check(request.text)
-        let name = context.session.visitorName
+        try say(request.text, as: context.session.visitorName)
+    }
+
+    private func say(_ text: String, as name: String) throws(SessionStatus) -> Sample_Room_V1_SayReply {
+        try Room.check(text)
         // Under one lock, so that all get it in one order, which is that of what is told here.
         return state.withLock { state in
             state.newsCount += 1
-            printLine("\(name.escaped()): \(request.text.escaped(limit: .max))")
+            printLine("\(name.escaped()): \(text.escaped(limit: .max))")
             let item = Sample_Room_V1_NewsItem.with {
-                ($0.number, $0.from, $0.text, $0.time) = (state.newsCount, name, request.text, .now())
+                ($0.number, $0.from, $0.text, $0.time) = (state.newsCount, name, text, .now())
             }
             for visitor in state.visitors.values { visitor.mailbox.put(item) }
+            for talker in state.talkers.values { talker.yield(item) }
             return .with { ($0.number, $0.listenerCount) = (state.newsCount, UInt32(state.visitors.count)) }
         }
     }
@@ -123,6 +130,42 @@ final class Room: Sample_Room_V1_RoomHandler {
         try Room.check(message.text)
         state.withLock { $0.visitors[context.session.id]?.status = message.text }
         printLine("\(context.session.visitorName.escaped()) reports: \(message.text.escaped(limit: .max))")
+    }
+
+    func sayAll(
+        _ requests: SessionMessages<Sample_Room_V1_SayRequest>,
+        context: SessionContext
+    ) async throws -> Sample_Room_V1_SayAllReply {
+        var reply = Sample_Room_V1_SayAllReply()
+        for try await request in requests {
+            reply.lastNumber = try say(request.text, as: context.session.visitorName).number
+            reply.count += 1
+        }
+        return reply
+    }
+
+    func talk(
+        _ requests: SessionMessages<Sample_Room_V1_SayRequest>,
+        to stream: SessionStreamWriter<Sample_Room_V1_NewsItem>,
+        context: SessionContext
+    ) async throws {
+        let (items, news) = AsyncStream.makeStream(
+            of: Sample_Room_V1_NewsItem.self,
+            bufferingPolicy: .bufferingNewest(Room.keptNewsCount)
+        )
+        let id = state.withLock { state in
+            state.talkCount += 1
+            state.talkers[state.talkCount] = news
+            return state.talkCount
+        }
+        defer { state.withLock { _ = $0.talkers.removeValue(forKey: id) } }
+        try await withThrowingTaskGroup { group in
+            group.addTask { for await item in items { try await stream.send(item) } }
+            for try await request in requests { _ = try say(request.text, as: context.session.visitorName) }
+            // The rest of the news is sent before the stream ends.
+            news.finish()
+            try await group.waitForAll()
+        }
     }
 
     private static func check(_ text: String) throws(SessionStatus) {

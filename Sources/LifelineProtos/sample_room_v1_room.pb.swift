@@ -265,3 +265,23 @@ public import LifelineWellKnownTypes
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
+@frozen public struct Sample_Room_V1_SayAllReply: LifelineMessages.Message {
+    /// How many things were said.
+    @inlinable public var count: UInt32 {
+        get { _message.pointee.count }
+        set { _mutableFields().pointee.count = newValue }
+    }
+
+    /// As in SayReply, of the last one; 0: nothing was said.
+    @inlinable public var lastNumber: UInt64 {
+        get { _message.pointee.last_number }
+        set { _mutableFields().pointee.last_number = newValue }
+    }
+
+    public typealias _Fields = CLifelineProtos.Sample__Room__V1__SayAllReply
+    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__room__v1__say_all_reply__get_table() }
+    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+}
+

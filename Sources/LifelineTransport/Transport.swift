@@ -92,10 +92,10 @@ package protocol TransportConnection: AnyObject, Sendable {
     /// - Returns: nil when they were accepted; a place in the line when they have to wait for room: see `wait(for:)`.
     func offer(_ frames: UnsafeRawBufferPointer, count: Int) throws(ConnectionError) -> PendingSend?
     /// Has a source offer frames when the tasks that run where the connection's frames come in have run for a while, so
-    /// that those of many tasks are offered together. May be called with a lock held that the source takes: it is never
-    /// asked from within.
+    /// that those of many tasks are offered together; from another thread: when that place comes to it. May be called
+    /// with a lock held that the source takes: it is never asked from within.
     ///
-    /// - Returns: false where no such tasks are running; the source has to offer them now.
+    /// - Returns: false where it cannot: the source has to offer them now.
     func offerLater(_ source: any FrameSource) -> Bool
     /// There is more to come behind what was offered, which is worth a write of its own where the peer may have nothing
     /// to do until it hears something. Call it without a lock held: it may find that the connection has failed.

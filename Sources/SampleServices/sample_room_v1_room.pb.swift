@@ -13,7 +13,7 @@ public struct Sample_Room_V1_RoomClient: Sendable {
 
     /// What is said in the room, from the time at which one is in it.
     ///
-    /// What the server pushes, over all connections and sessions.
+    /// The server's pushes, over all connections and sessions.
     public let news: Lifeline.SessionPushes<Sample_Room_V1_NewsItem>
 
     /// Registers the pushes: those that come before anybody iterates wait, and take up the session's window.
@@ -48,7 +48,8 @@ public struct Sample_Room_V1_RoomClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///     Default: nil.
     ///   - metadata: what travels beside the message. Default: nothing.
     public func watch(
         _ request: Sample_Room_V1_WatchRequest,
@@ -107,11 +108,65 @@ public struct Sample_Room_V1_RoomClient: Sendable {
             metadata: metadata
         )
     }
+
+    /// Says several things, one after the other. Answers when all of them have been given to everybody.
+    ///
+    /// Returns the response to all messages that `send` has sent.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    ///   that `send` throws is thrown as it is.
+    public nonisolated(nonsending) func sayAll(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Sample_Room_V1_SayRequest>) async throws -> Swift.Void
+    ) async throws -> Sample_Room_V1_SayAllReply {
+        try await session.clientStream(
+            "sample.room.v1.Room/SayAll",
+            of: Sample_Room_V1_SayRequest.self,
+            returning: Sample_Room_V1_SayAllReply.self,
+            timeout: timeout,
+            metadata: metadata,
+            send
+        )
+    }
+
+    /// Says each message, and answers with all that is said in the room meanwhile, which News pushes as well. Ends after
+    /// the caller's last message.
+    ///
+    /// Runs `send` and `receive` side by side, and returns the result of `receive`.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    ///   - receive: takes the server's messages. They end when the handler has returned.
+    /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
+    ///   thrown as it is.
+    public nonisolated(nonsending) func talk<Result: Swift.Sendable>(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Sample_Room_V1_SayRequest>) async throws -> Swift.Void,
+        receive: nonisolated(nonsending) (Lifeline.SessionMessages<Sample_Room_V1_NewsItem>) async throws -> Result
+    ) async throws -> Result {
+        try await session.bothWays(
+            "sample.room.v1.Room/Talk",
+            sending: Sample_Room_V1_SayRequest.self,
+            receiving: Sample_Room_V1_NewsItem.self,
+            timeout: timeout,
+            metadata: metadata,
+            send,
+            receive: receive
+        )
+    }
 }
 
 /// A room in which people talk, and what one tries a connection with.
 ///
-/// What a server of `sample.room.v1.Room` implements.
+/// The methods that a server of `sample.room.v1.Room` implements.
 public protocol Sample_Room_V1_RoomHandler: Lifeline.SessionService {
     /// Answers with what it was asked.
     func echo(_ request: Sample_Room_V1_EchoRequest, context: Lifeline.SessionContext) async throws -> Sample_Room_V1_EchoReply
@@ -124,26 +179,37 @@ public protocol Sample_Room_V1_RoomHandler: Lifeline.SessionService {
 
     /// Tells the server how a client is. The server keeps the last one of each client.
     func report(_ message: Sample_Room_V1_Status, context: Lifeline.SessionContext) async throws
+
+    /// Says several things, one after the other. Answers when all of them have been given to everybody.
+    func sayAll(_ requests: Lifeline.SessionMessages<Sample_Room_V1_SayRequest>, context: Lifeline.SessionContext) async throws -> Sample_Room_V1_SayAllReply
+
+    /// Says each message, and answers with all that is said in the room meanwhile, which News pushes as well. Ends after
+    /// the caller's last message.
+    func talk(_ requests: Lifeline.SessionMessages<Sample_Room_V1_SayRequest>, to stream: Lifeline.SessionStreamWriter<Sample_Room_V1_NewsItem>, context: Lifeline.SessionContext) async throws
 }
 
 extension Sample_Room_V1_RoomHandler {
-    /// What clients call of `sample.room.v1.Room`, by the names on the wire.
+    /// The methods of `sample.room.v1.Room` that clients call, by their names on the wire.
     public var sampleRoomV1RoomMethods: [Lifeline.SessionMethod] {
         [
             .unary("sample.room.v1.Room/Echo") { try await self.echo($0, context: $1) },
             .stream("sample.room.v1.Room/Watch") { try await self.watch($0, to: $1, context: $2) },
             .unary("sample.room.v1.Room/Say") { try await self.say($0, context: $1) },
             .push("sample.room.v1.Room/Report") { try await self.report($0, context: $1) },
+            .clientStream("sample.room.v1.Room/SayAll") { try await self.sayAll($0, context: $1) },
+            .bothWays("sample.room.v1.Room/Talk") { try await self.talk($0, to: $1, context: $2) },
         ]
     }
 
-    /// `sampleRoomV1RoomMethods`. A type that handles other services, too, says `methods` itself, and adds theirs.
+    /// `sampleRoomV1RoomMethods`.
+    ///
+    /// A type that handles other services, too, declares `methods` itself, as the sum of all their methods.
     public var methods: [Lifeline.SessionMethod] { sampleRoomV1RoomMethods }
 }
 
 /// A room in which people talk, and what one tries a connection with.
 ///
-/// What a server of `sample.room.v1.Room` pushes.
+/// Pushes from a server of `sample.room.v1.Room`.
 public struct Sample_Room_V1_RoomPushes: Sendable {
     /// The session that it is pushed to.
     public let session: Lifeline.SessionServerEnd

@@ -51,12 +51,66 @@ func withSession(serving service: any SessionService, _ body: (SessionClient) as
         }
     }
 
-    @Test func handlersListWhatClientsCall() {
-        #expect(
-            TestRoom().methods.map(\.name) == ["Echo", "Watch", "Say", "Report"].map { "sample.room.v1.Room/\($0)" }
-        )
+    @Test func aStreamOfMessagesIsAnsweredOnce() async throws {
+        try await withSession(serving: TestRoom()) { session in
+            let room = Sample_Room_V1_RoomClient(session)
+            let reply = try await room.sayAll { stream in
+                for text in ["one", "two", "three"] { try await stream.send(.with { $0.text = text }) }
+            }
+            #expect(reply.count == 3)
+            #expect(try await room.sayAll(timeout: .seconds(10), metadata: ["a": "b"]) { _ in }.count == 0)
+
+            let error = await #expect(throws: SessionError.self) {
+                try await room.sayAll { stream in try await stream.send(.init()) }
+            }
+            #expect(error?.status?.code == .invalidArgument)
+        }
+    }
+
+    @Test func anErrorOfTheSenderIsThrownAsItIs() async throws {
+        try await withSession(serving: TestRoom()) { session in
+            let room = Sample_Room_V1_RoomClient(session)
+            await #expect(throws: Speechless()) { try await room.sayAll { _ in throw Speechless() } }
+            await #expect(throws: Speechless()) {
+                try await room.talk { _ in
+                    throw Speechless()
+                } receive: { items in
+                    for try await _ in items {}
+                }
+            }
+        }
+    }
+
+    /// Each message is sent when the one before it was answered.
+    @Test func messagesGoBothWays() async throws {
+        try await withSession(serving: TestRoom()) { session in
+            let (answered, answer) = AsyncStream.makeStream(of: Void.self)
+            let texts = try await Sample_Room_V1_RoomClient(session).talk { stream in
+                var answers = answered.makeAsyncIterator()
+                for text in ["Grüezi", "Adieu"] {
+                    try await stream.send(.with { $0.text = text })
+                    _ = await answers.next()
+                }
+            } receive: { items in
+                var texts: [String] = []
+                for try await item in items {
+                    #expect(item.from == "sample.room.v1.Room/Talk")
+                    texts.append(item.text)
+                    answer.yield()
+                }
+                return texts
+            }
+            #expect(texts == ["Grüezi", "Adieu"])
+        }
+    }
+
+    @Test func handlersListTheMethodsThatClientsCall() {
+        let methods = ["Echo", "Watch", "Say", "Report", "SayAll", "Talk"]
+        #expect(TestRoom().methods.map(\.name) == methods.map { "sample.room.v1.Room/\($0)" })
     }
 }
+
+private struct Speechless: Error, Equatable {}
 
 private struct TestRoom: Sample_Room_V1_RoomHandler {
     func echo(_ request: Sample_Room_V1_EchoRequest, context: SessionContext) async throws -> Sample_Room_V1_EchoReply {
@@ -77,5 +131,27 @@ private struct TestRoom: Sample_Room_V1_RoomHandler {
 
     func report(_ message: Sample_Room_V1_Status, context: SessionContext) async throws {
         try await Sample_Room_V1_RoomPushes(context.session).news(.with { $0.text = message.text })
+    }
+
+    func sayAll(
+        _ requests: SessionMessages<Sample_Room_V1_SayRequest>,
+        context: SessionContext
+    ) async throws -> Sample_Room_V1_SayAllReply {
+        var reply = Sample_Room_V1_SayAllReply()
+        for try await request in requests {
+            if request.text.isEmpty { throw SessionStatus(.invalidArgument) }
+            reply.count += 1
+        }
+        return reply
+    }
+
+    func talk(
+        _ requests: SessionMessages<Sample_Room_V1_SayRequest>,
+        to stream: SessionStreamWriter<Sample_Room_V1_NewsItem>,
+        context: SessionContext
+    ) async throws {
+        for try await request in requests {
+            try await stream.send(.with { ($0.from, $0.text) = (context.method, request.text) })
+        }
     }
 }

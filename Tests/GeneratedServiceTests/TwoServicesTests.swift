@@ -34,6 +34,19 @@ private struct RoomAndHall: Sample_Room_V1_RoomHandler, Test_Services_Names_Hall
 
     func report(_ message: Sample_Room_V1_Status, context: SessionContext) async throws {}
 
+    func sayAll(
+        _ requests: SessionMessages<Sample_Room_V1_SayRequest>,
+        context: SessionContext
+    ) async throws -> Sample_Room_V1_SayAllReply {
+        .init()
+    }
+
+    func talk(
+        _ requests: SessionMessages<Sample_Room_V1_SayRequest>,
+        to stream: SessionStreamWriter<Sample_Room_V1_NewsItem>,
+        context: SessionContext
+    ) async throws {}
+
     func enter(
         _ request: Test_Services_Names_Room,
         context: SessionContext

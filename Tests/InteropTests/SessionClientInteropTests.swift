@@ -15,6 +15,8 @@ import Testing
         return configuration
     }
 
+    // MARK: Calls and pushes
+
     @Test func callsAndTheirErrors() async throws {
         try await SessionPeer.withServer(configuration: quick) { client in
             let echo = try await client.ask("Echo", id: 7, text: "Grüezi")
@@ -37,21 +39,32 @@ import Testing
 
     @Test func streamsAndPushes() async throws {
         try await SessionPeer.withServer(configuration: quick) { client in
-            let news = client.pushes("interop.Peer/News", of: ChatMessage.self)
+            let news = client.pushes(of: "News")
             var parts: [String] = []
-            let stream = client.stream("interop.Peer/Count", ChatMessage.chat(1_000), of: ChatMessage.self)
-            for try await part in stream { parts.append(part.id) }
-            #expect(parts == (0..<1_000).map(String.init))
+            for try await part in client.counting(1_000) { parts.append(part.id) }
+            #expect(parts == chatIDs(1_000))
 
             for number in 0..<100 { try await client.note(number) }
             _ = try await client.ask("Start", id: 100)
-            #expect(try await take(100, of: news) == (0..<100).map(String.init))
+            #expect(try await take(100, of: news) == chatIDs(100))
 
             _ = try await client.ask("Unplaced", id: 5)
             #expect(try await take(1, of: news) == ["5"])
             // Pushes have no order with requests: what was accepted is processed when the client has closed.
             _ = try await client.ask("AwaitNotes", id: 100)
-            #expect(try await client.report().notes == (0..<100).map(String.init))
+            #expect(try await client.report().notes == chatIDs(100))
+        }
+    }
+
+    @Test func aSessionIsFoundByItsName() async throws {
+        var configuration = quick
+        configuration.name = "ada"
+        try await SessionPeer.withServer(configuration: configuration) { client in
+            let news = client.pushes(of: "News")
+            let found = try await client.ask("Tell", id: 3, text: "ada")
+            #expect(found.id == "1")
+            #expect(try await take(1, of: news) == ["3"])
+            #expect(try await client.ask("Tell", id: 4, text: "grace").id == "0")
         }
     }
 
@@ -73,26 +86,39 @@ import Testing
         }
     }
 
-    @Test func aStreamThatIsLeftIsCancelledAtTheServer() async throws {
-        try await SessionPeer.withServer(configuration: quick) { client in
-            for try await _ in client.stream("interop.Peer/Count", ChatMessage.chat(1_000_000), of: ChatMessage.self) {
-                break
-            }
-            _ = try await client.ask("AwaitEnd")
-            #expect(try await client.report().ended == ["stream"])
+    /// Before the welcome, over a connection that stands, and over one that comes after the request.
+    @Test func aRequestSaysWhatIsLeftOfItsTime() async throws {
+        try await SessionPeer.withServer(["--delay", "2"], configuration: quick) { client in
+            let early = Int(try await client.ask("TimeLeft", timeout: .seconds(60)).id) ?? 0
+            #expect(20_000 < early && early < 59_900)
+            let present = Int(try await client.ask("TimeLeft", timeout: .seconds(60)).id) ?? 0
+            #expect(20_000 < present && present <= 60_000)
+            #expect(try await client.ask("TimeLeft", timeout: nil).id == "0")
+
+            try await loseConnection(of: client)
+            async let late = client.ask("TimeLeft", timeout: .seconds(60))
+            let expired = try await sessionError { try await client.ask("Hang", timeout: .milliseconds(50)) }
+            #expect(expired.code == .timedOut)
+            let left = Int(try await late.id) ?? 0
+            #expect(20_000 < left && left < 59_900)
+            // The request whose time was over has left its place.
+            #expect(try await client.counts()["blanks_received"] == 1)
         }
     }
 
-    @Test func aServersRequestIsAnsweredWithUnimplemented() async throws {
+    @Test(arguments: ["AskCollect", "AskConverse", "AskTimeLeft", "AskCount"])
+    func aServersRequestIsAnsweredWithUnimplemented(method: String) async throws {
         try await SessionPeer.withServer(configuration: quick) { client in
-            let status = try await client.ask("Ask").id
-            #expect(status == "12")
+            #expect(try await client.ask("Ask").id == "12")
+            async let asked = sessionError { try await client.ask(method, id: 10) }
+            if method == "AskCount" { _ = try await client.ask("Release") }
+            #expect(try await asked.status?.code == .unimplemented)
         }
     }
 
     @Test func pingsAreAnsweredAndUnknownKindsProcessed() async throws {
         try await SessionPeer.withServer(configuration: quick) { client in
-            let news = client.pushes("interop.Peer/News", of: ChatMessage.self)
+            let news = client.pushes(of: "News")
             _ = try await client.ask("Ping")
             async let asking = client.ask("Unknown")
             #expect(try await take(1, of: news) == ["1"])
@@ -104,13 +130,296 @@ import Testing
         }
     }
 
+    @Test func whatBelongsToNoRequestIsProcessedAndDropped() async throws {
+        try await SessionPeer.withServer(configuration: quick) { client in
+            // Answered when all of it is processed.
+            _ = try await client.ask("Late")
+            // Parts, an end, parts of answers and answers, of which two were sent at most once. Cancels do not count.
+            #expect(client.statistics.lateMessageCount == 10)
+            #expect(try await client.ask("Echo", id: 1).id == "1")
+        }
+    }
+
+    // MARK: Streams
+
+    @Test func streamsOfTheClient() async throws {
+        try await SessionPeer.withServer(configuration: quick) { client in
+            for count in [0, 1, 1_000] {
+                let reply = try await client.collect(count)
+                #expect(reply.id == "\(count)" && reply.text == checksum(of: chatIDs(count)))
+            }
+            // It replies before the messages have ended.
+            let picked = try await client.clientStream(
+                "interop.Peer/Pick",
+                of: ChatMessage.self,
+                returning: ChatMessage.self
+            ) { writer in
+                for number in 0... { try await writer.send(.chat(number, ChatMessage.padding(for: number))) }
+            }
+            #expect(picked.id == "0")
+        }
+    }
+
+    @Test func streamsBothWays() async throws {
+        try await SessionPeer.withServer(configuration: quick) { client in
+            #expect(try await client.converse(0) == [])
+            #expect(try await client.converse(1_000) == chatIDs(1_000))
+
+            // One message at a time, each larger than the credit.
+            let (numbers, next) = AsyncStream.makeStream(of: Int.self)
+            let text = String(repeating: "x", count: 300 << 10)
+            try await client.converse { writer in
+                for await number in numbers { try await writer.send(.chat(number, text)) }
+            } receive: { parts in
+                var parts = parts.makeAsyncIterator()
+                for number in 0..<3 {
+                    next.yield(number)
+                    let part = try await parts.next()
+                    #expect(part == ChatMessage.chat(number, text))
+                }
+                next.finish()
+                let end = try await parts.next()
+                #expect(end == nil)
+            }
+        }
+    }
+
+    @Test func messagesThatAreSentAtMostOnce() async throws {
+        try await SessionPeer.withServer(configuration: quick) { client in
+            // What is sent at most once goes over a connection, or not at all.
+            _ = try await client.ask("Echo")
+            for number in 1...2 {
+                try await client.push("interop.Peer/Note", ChatMessage.chat(number), delivery: .atMostOnce)
+            }
+            _ = try await client.ask("AwaitNotes", id: 2)
+
+            let (numbers, next) = AsyncStream.makeStream(of: Int.self)
+            try await client.converse(by: "UnplacedParts") { writer in
+                for await number in numbers {
+                    try await writer.send(
+                        .chat(number),
+                        delivery: number.isMultiple(of: 2) ? .atMostOnce : .reliable
+                    )
+                }
+            } receive: { parts in
+                var parts = parts.makeAsyncIterator()
+                for number in 0..<10 {
+                    next.yield(number)
+                    let part = try await parts.next()
+                    #expect(part?.id == "\(number)")
+                }
+                next.finish()
+                let end = try await parts.next()
+                #expect(end == nil)
+            }
+            #expect(try await client.counts()["unplaced_received"] == 7)
+            #expect(try await client.report().notes == ["1", "2"])
+        }
+    }
+
+    @Test func aStreamThatIsLeftIsCancelledAtTheServer() async throws {
+        try await SessionPeer.withServer(configuration: quick) { client in
+            for try await _ in client.counting(1_000_000) { break }
+            _ = try await client.ask("AwaitEnd")
+            #expect(try await client.report().ended == ["stream"])
+        }
+    }
+
+    private struct Failure: Error {}
+
+    @Test func aCallBothWaysThatIsLeftIsCancelledAtTheServer() async throws {
+        try await SessionPeer.withServer(configuration: quick) { client in
+            // One message is enough.
+            try await client.converse { writer in
+                try await writer.send(.chat(1))
+                await Signal().wait()
+            } receive: { parts in
+                for try await _ in parts { break }
+            }
+            _ = try await client.ask("AwaitEnd")
+
+            let expired = try await sessionError {
+                try await client.converse(timeout: .milliseconds(500)) { writer in
+                    try await writer.send(.chat(2))
+                    await Signal().wait()
+                } receive: { parts in
+                    for try await _ in parts {}
+                }
+            }
+            #expect(expired.code == .timedOut)
+            _ = try await client.ask("AwaitEnd")
+
+            // The server has the call when its sender fails.
+            let answered = Signal()
+            await #expect(throws: Failure.self) {
+                try await client.converse { writer in
+                    try await writer.send(.chat(3))
+                    await answered.wait()
+                    throw Failure()
+                } receive: { parts in
+                    for try await _ in parts { answered.send() }
+                }
+            }
+            _ = try await client.ask("AwaitEnd")
+            #expect(try await client.report().ended == ["converse", "converse", "converse"])
+        }
+    }
+
+    /// The server's definition of a method is another one than ours.
+    @Test func aMethodThatHasAnotherFormFails() async throws {
+        try await SessionPeer.withServer(configuration: quick) { client in
+            let single = try await sessionError { try await client.ask("Collect") }
+            #expect(single.status?.code == .unimplemented)
+            let many = try await sessionError { try await client.collect(3, by: "Echo") }
+            #expect(many.status?.code == .unimplemented)
+            // Parts come where one reply is expected.
+            _ = try await sessionError { try await client.ask("WrongForm") }
+            #expect(try await client.ask("Echo", id: 1).id == "1")
+        }
+    }
+
+    // MARK: Credit and acknowledgements
+
+    /// Pushes, messages that answer a call, and messages of a call, each more than their credit.
+    @Test func whatNobodyTakesHoldsUpNothingElse() async throws {
+        try await SessionPeer.withServer(configuration: quick) { client in
+            let count = 2_000
+            let news = client.pushes(of: "News")
+            async let start = client.ask("Start", id: count, timeout: nil)
+            async let hoard = client.collect(count, by: "Hoard")
+            _ = try await client.ask("AwaitHanging")
+            var parts = client.counting(count).makeAsyncIterator()
+            let first = try await parts.next()
+            var taken = [first?.id ?? ""]
+            for number in 0..<100 {
+                try await client.note(number)
+                #expect(try await client.ask("Echo", id: number).id == "\(number)")
+            }
+            // The rest waits for credit at its sender.
+            #expect(client.statistics.receivedPushCount < count)
+
+            _ = try await client.ask("Release")
+            #expect(try await hoard.text == checksum(of: chatIDs(count)))
+            while let part = try await parts.next() { taken.append(part.id) }
+            #expect(taken == chatIDs(count))
+            #expect(try await take(count, of: news) == chatIDs(count))
+            _ = try await start
+            #expect(try await client.report().notes == chatIDs(100))
+        }
+    }
+
+    @Test func aPushThatIsNotTakenHoldsBackItsOwnAcknowledgementOnly() async throws {
+        try await SessionPeer.withServer(configuration: quick) { client in
+            let (slow, news) = (client.pushes(of: "Slow"), client.pushes(of: "News"))
+            async let taken = take(100, of: news)
+            // Answered when all but the slow one are acknowledged.
+            _ = try await client.ask("Behind", id: 100)
+            #expect(try await taken == chatIDs(100))
+            #expect(try await client.counts()["ranges_received"] ?? 0 > 0)
+            #expect(try await take(1, of: slow) == ["0"])
+        }
+    }
+
+    @Test func whatTheServerDoesNotSendAgainLeavesBlanks() async throws {
+        try await SessionPeer.withServer(configuration: quick) { client in
+            let news = client.pushes(of: "News")
+            // Ten that expire and one that does not are lost with a connection.
+            async let blanks = client.ask("Blanks", id: 10)
+            let last = try await take(1, of: news)
+            #expect(last == ["10"])
+            #expect(try await blanks.id == "10")
+        }
+    }
+
+    @Test func whatIsNotWorthSendingLeavesBlanks() async throws {
+        try await SessionPeer.withServer(["--delay", "2"], configuration: quick) { client in
+            _ = try await client.ask("Echo")
+            try await loseConnection(of: client)
+            for _ in 0..<10 {
+                let note = ChatMessage.chat(-1, "late")
+                try await client.push("interop.Peer/Note", note, delivery: .expiring(after: .milliseconds(50)))
+            }
+            for number in 0..<100 {
+                let value = ChatMessage.chat(number)
+                try await client.push("interop.Peer/Value", value, delivery: .replaceable(key: "value"))
+            }
+            try await client.note(1)
+            _ = try await client.ask("AwaitNotes", id: 1)
+            #expect(try await client.report().notes == ["1"])
+            // The last one has the place of the first one.
+            #expect(try await client.ask("Values").text == "99")
+            #expect(try await client.counts()["blanks_received"] == 10)
+            #expect(client.statistics.expiredMessageCount == 10 && client.statistics.replacedMessageCount == 99)
+        }
+    }
+
+    @Test func theLastOfManyValuesComes() async throws {
+        try await SessionPeer.withServer(configuration: quick) { client in
+            let pushes = client.pushes(of: "Value")
+            async let start = client.ask("StartValues", id: 2_000)
+            var values: [Int] = []
+            for try await push in pushes {
+                values.append(Int(push.id) ?? -1)
+                if values.last == 1_999 { break }
+            }
+            #expect(zip(values, values.dropFirst()).allSatisfy(<))
+            _ = try await start
+        }
+    }
+
+    // MARK: Limits of the server
+
+    @Test func aServerTakesTwoRequestsAtOnce() async throws {
+        try await SessionPeer.withServer(["--maximum-requests", "2"], configuration: quick) { client in
+            let hanging = Task { try await client.ask("Hang") }
+            _ = try await client.ask("AwaitHanging")
+            try await client.converse { writer in
+                try await writer.send(.chat(1))
+                await Signal().wait()
+            } receive: { parts in
+                for try await _ in parts {
+                    let error = try await sessionError { try await client.ask("Echo") }
+                    #expect(error.code == .tooManyInFlight)
+                    break
+                }
+            }
+            hanging.cancel()
+            _ = await hanging.result
+        }
+    }
+
+    @Test func aMessageThatIsTooLargeForTheServerIsRefused() async throws {
+        try await SessionPeer.withServer(["--maximum-frame", "8192", "--delay", "1"], configuration: quick) { client in
+            let large = String(repeating: "x", count: 10_000)
+            // Before the welcome nobody knows what the server takes.
+            try await client.note(-1, text: large)
+            let early = try await sessionError { try await client.ask("Echo", text: large) }
+            #expect(early.code == .messageRefused)
+            let refused = client.sessionHistory.flatMap { event -> [String] in
+                if case .refused(let messages) = event.kind { messages.map(\.method) } else { [] }
+            }
+            #expect(refused == ["interop.Peer/Note"])
+
+            let push = try await sessionError { try await client.note(-1, text: large) }
+            #expect(push.code == .messageRefused)
+            let call = try await sessionError { try await client.ask("Echo", text: large) }
+            #expect(call.code == .messageRefused)
+            try await client.note(1)
+            #expect(try await client.ask("Echo", id: 1).id == "1")
+            _ = try await client.ask("AwaitNotes", id: 1)
+            #expect(try await client.report().notes == ["1"])
+        }
+    }
+
+    // MARK: Connections that come and go
+
     struct Cutting: Sendable, CustomTestStringConvertible {
         var cuts: Int
         var seed: Int
         /// What the peer grants, and what we grant it.
         var window: (frames: Int, bytes: Int) = (65_536, 8 << 20)
         var count = 3_000
-        /// The peer says less than it has received, and sends again what we have processed.
+        /// The peer drops what no handler has begun with when it resumes, so that it comes again.
         var isForgetful = false
 
         var testDescription: String {
@@ -122,6 +431,13 @@ import Testing
                 + (isForgetful ? ["--forgetful"] : [])
         }
 
+        var limits: SessionLimits {
+            var limits = SessionLimits()
+            limits.maximumUnprocessedMessageCount = window.frames
+            limits.maximumUnprocessedByteCount = window.bytes
+            return limits
+        }
+
         static let all = [
             Cutting(cuts: 0, seed: 1, window: (5, 5_000), count: 500), Cutting(cuts: 25, seed: 2),
             Cutting(cuts: 40, seed: 3), Cutting(cuts: 25, seed: 4, window: (5, 5_000), count: 1_000),
@@ -130,12 +446,11 @@ import Testing
     }
 
     @Test(arguments: Cutting.all) func nothingIsLostDoubledOrReorderedByCuts(cutting: Cutting) async throws {
-        let expected = (0..<cutting.count).map(String.init)
+        let expected = chatIDs(cutting.count)
         var configuration = quick
-        configuration.limits.maximumUnprocessedMessageCount = cutting.window.frames
-        configuration.limits.maximumUnprocessedByteCount = cutting.window.bytes
+        configuration.limits = cutting.limits
         try await SessionPeer.withServer(cutting.options, configuration: configuration) { client in
-            let pushes = client.pushes("interop.Peer/News", of: ChatMessage.self)
+            let pushes = client.pushes(of: "News")
             async let news = take(cutting.count, of: pushes)
             async let start = client.ask("Start", id: cutting.count, timeout: nil)
             async let notes: Void = {
@@ -145,14 +460,11 @@ import Testing
             }()
             async let parts = {
                 var parts: [String] = []
-                let stream = client.stream(
-                    "interop.Peer/Count",
-                    ChatMessage.chat(cutting.count),
-                    of: ChatMessage.self
-                )
-                for try await part in stream { parts.append(part.id) }
+                for try await part in client.counting(cutting.count) { parts.append(part.id) }
                 return parts
             }()
+            async let collected = client.collect(cutting.count)
+            async let conversation = client.converse(cutting.count)
             async let echoes = {
                 var echoes: [String] = []
                 for number in 0..<(cutting.count / 10) {
@@ -161,7 +473,9 @@ import Testing
                 return echoes
             }()
             #expect(try await parts == expected)
-            #expect(try await echoes == (0..<(cutting.count / 10)).map(String.init))
+            #expect(try await collected.text == checksum(of: expected))
+            #expect(try await conversation == expected)
+            #expect(try await echoes == chatIDs(cutting.count / 10))
             #expect(try await news == expected)
             _ = try await start
             try await notes
@@ -169,28 +483,12 @@ import Testing
 
             let report = try await client.report()
             #expect(report.notes == expected)
-            #expect(report.requests == (0..<(cutting.count / 10)).map(String.init))
+            #expect(report.requests == chatIDs(cutting.count / 10))
             #expect(report.cutCount == cutting.cuts)
-            // What is sent again is what had not come, unless that is not said, or not heeded.
-            #expect(report.doubledCount == 0 || cutting.isForgetful)
-            #expect(client.statistics.duplicateMessageCount == 0 || cutting.isForgetful)
+            #expect(report.droppedCount == 0 || cutting.isForgetful)
             // One more push than was asked for would come before this one.
             _ = try await client.ask("Unplaced", id: -1)
             #expect(try await take(1, of: pushes) == ["-1"])
-        }
-    }
-
-    @Test func whatComesTwiceIsDropped() async throws {
-        try await SessionPeer.withServer(["--forgetful"], configuration: quick) { client in
-            let pushes = client.pushes("interop.Peer/News", of: ChatMessage.self)
-            _ = try await client.ask("Start", id: 1)
-            #expect(try await take(1, of: pushes) == ["0"])
-            try await client.push("interop.Peer/Cut", ChatMessage.chat(0))
-            // Behind what was processed before: the push and the reply.
-            while try await client.ask("Connections").id == "1" {}
-            #expect(client.statistics.duplicateMessageCount == 2)
-            _ = try await client.ask("Unplaced", id: 7)
-            #expect(try await take(1, of: pushes) == ["7"])
         }
     }
 
@@ -218,6 +516,25 @@ import Testing
         }
     }
 
+    /// Under the numbers and the credit of the new session.
+    @Test func whatWasNotSentGoesToTheNextSession() async throws {
+        try await SessionPeer.withServer(["--delay", "2"], configuration: quick) { client in
+            _ = try await client.ask("AwaitNotes", id: 0)
+            try await loseConnection(of: client, by: "Forget")
+            async let collected = client.collect(10)
+            for number in 0..<40 { try await client.note(number, text: ChatMessage.padding(for: number)) }
+            #expect(try await client.ask("Echo", id: 1).id == "1")
+            #expect(try await collected.text == checksum(of: chatIDs(10)))
+            _ = try await client.ask("AwaitNotes", id: 40)
+            #expect(try await client.report().notes == chatIDs(40))
+
+            let lost = client.sessionHistory.flatMap { event -> [String] in
+                if case .lost(let inDoubt) = event.kind { inDoubt.map(\.method) } else { [] }
+            }
+            #expect(lost == ["interop.Peer/Forget"])
+        }
+    }
+
     @Test func aReplacedSessionEnds() async throws {
         let error = try await sessionError {
             try await SessionPeer.withServer(configuration: quick) { client in
@@ -235,15 +552,45 @@ import Testing
         try await SessionPeer.withServer(configuration: quick) { client in
             let hanging = Task { try await client.ask("Hang") }
             _ = try await client.ask("AwaitHanging")
-            let news = client.pushes("interop.Peer/News", of: ChatMessage.self)
-            let last = Task { try await client.ask("Drain", id: 2) }
-            // It comes behind the goodbye.
-            #expect(try await take(1, of: news) == ["2"])
-            let late = Task { try await client.ask("Connections") }
-            // With that the last request is answered.
-            hanging.cancel()
-            _ = try await last.value
-            #expect(try await late.value.id == "2")
+            let news = client.pushes(of: "News")
+            let (numbers, next) = AsyncStream.makeStream(of: Int.self)
+            try await client.converse { writer in
+                for await number in numbers { try await writer.send(.chat(number)) }
+            } receive: { parts in
+                var parts = parts.makeAsyncIterator()
+                next.yield(0)
+                let first = try await parts.next()
+                #expect(first?.id == "0")
+
+                let last = Task { try await client.ask("Drain", id: 2) }
+                // It comes behind the goodbye.
+                #expect(try await take(1, of: news) == ["2"])
+                let late = Task { try await client.ask("Connections") }
+                // A call that has begun goes on.
+                next.yield(1)
+                let second = try await parts.next()
+                #expect(second?.id == "1")
+                next.finish()
+                let end = try await parts.next()
+                #expect(end == nil)
+                // With that the last request is answered.
+                hanging.cancel()
+                _ = try await last.value
+                #expect(try await late.value.id == "2")
+            }
+        }
+    }
+
+    @Test func whatAServerCannotKeepComesAgain() async throws {
+        try await SessionPeer.withServer(configuration: quick) { client in
+            for turn in 0..<5 {
+                _ = try await client.ask("Overload")
+                for number in 0..<50 { try await client.note(50 * turn + number) }
+                #expect(try await client.ask("Echo", id: turn).id == "\(turn)")
+            }
+            _ = try await client.ask("AwaitNotes", id: 250)
+            #expect(try await client.report().notes == chatIDs(250))
+            #expect(try await client.ask("Connections").id == "6")
         }
     }
 
@@ -278,6 +625,50 @@ import Testing
         }
     }
 
+    // MARK: Broken rules
+
+    @Test(arguments: SessionRule.ofServers + SessionRule.welcomes + SessionRule.returns)
+    func aServerThatBreaksARuleIsToldWhich(rule: SessionRule) async throws {
+        var configuration = quick
+        configuration.limits = rule.limits
+        let lines = try await said(byServerBreaking: rule.name, configuration)
+        rule.check(lines, session: "the client begins another session")
+    }
+
+    @Test(arguments: SessionRule.tolerated) func whatBreaksNoRuleIsTolerated(rule: String) async throws {
+        let lines = try await said(byServerBreaking: rule, quick)
+        #expect(lines == ["the connection lives", "the client goes on with the session"])
+    }
+
+    private func said(
+        byServerBreaking rule: String,
+        _ configuration: SessionClientConfiguration
+    ) async throws -> [String] {
+        try await SessionPeer.withHostileServer(rule) { port in
+            let endpoint = Endpoint.tcp(host: "127.0.0.1", port: port)
+            try await withSessionClient(to: endpoint, configuration: configuration) { client in
+                // Nobody takes these, which are no messages.
+                let blocked = client.pushes("interop.Peer/Block", of: RawMessage.self)
+                defer { blocked.stop() }
+                let counting = rule == "credit-exceeded-by-response-part" ? Task { await hoardParts(client) } : nil
+                // The server closes the session when it has seen what the client does.
+                for await _ in client.sessionEvents {}
+                counting?.cancel()
+                await counting?.value
+            }
+        }
+    }
+
+    /// Asks for messages, and takes only the first one.
+    private func hoardParts(_ client: SessionClient) async {
+        var parts = client.stream("interop.Peer/Count", ChatMessage.chat(1), of: RawMessage.self).makeAsyncIterator()
+        _ = try? await parts.next()
+        await Signal().wait()
+        withExtendedLifetime(parts) {}
+    }
+
+    // MARK: Helpers
+
     private func take(_ count: Int, of pushes: SessionPushes<ChatMessage>) async throws -> [String] {
         var taken: [String] = []
         guard count > 0 else { return [] }
@@ -286,5 +677,12 @@ import Testing
             if taken.count == count { break }
         }
         return taken
+    }
+
+    /// Has the server lose the connection, by a push, and returns when the client knows.
+    private func loseConnection(of client: SessionClient, by method: String = "Cut") async throws {
+        var steps = client.events.makeAsyncIterator()
+        try await client.push(SessionPeer.service + method, ChatMessage.chat(0))
+        while let event = await steps.next(), event.transition.to != .backingOff {}
     }
 }

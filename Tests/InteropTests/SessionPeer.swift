@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import Lifeline
 import LifelineProtos
@@ -36,10 +37,67 @@ enum SessionPeer {
         _ = try await Program(executable("session-peer"), ["client", "\(port)", scenario] + options).run()
     }
 
+    // MARK: Broken rules
+
+    /// The names of the rules that it can break.
+    static func rules() async throws -> Set<String> {
+        let output = try await Program(executable("hostile-peer"), ["rules"]).run()
+        return Set(lines(output).compactMap { $0.split(separator: " ").last.map(String.init) })
+    }
+
     /// What a server says to a client that breaks a rule, and what then becomes of the session.
     static func breakRule(_ rule: String, port: UInt16) async throws -> [String] {
-        let output = try await Program(executable("hostile-peer"), ["\(port)", rule]).run()
-        return String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
+        lines(try await Program(executable("hostile-peer"), ["\(port)", rule]).run())
+    }
+
+    /// Runs a server that breaks a rule, and `body` with its port. Returns what a client said to the server, and what
+    /// the client did next. `body` is cancelled when the server has ended.
+    static func withHostileServer(
+        _ rule: String,
+        _ body: @escaping @Sendable (_ port: UInt16) async throws -> Void
+    ) async throws -> [String] {
+        let process = Process()
+        let output = Pipe.make()
+        process.executableURL = executable("hostile-peer")
+        process.arguments = ["server", rule]
+        process.standardOutput = output
+        let ended = AsyncStream.makeStream(of: Never.self)
+        process.terminationHandler = { _ in ended.continuation.finish() }
+        try process.start()
+        var said = lines(of: output).makeAsyncIterator()
+        let announcement = await said.next()
+        let port = try #require(announcement.flatMap { UInt16($0.dropFirst("port ".count)) })
+        let client = Task { try await body(port) }
+        var lines: [String] = []
+        while let line = await said.next() { lines.append(line) }
+        for await _ in ended.stream {}
+        client.cancel()
+        _ = await client.result
+        try #require(process.terminationStatus == 0, "The server has failed after \(lines).")
+        return lines
+    }
+
+    private static func lines(_ output: Data) -> [String] {
+        String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+
+    /// The lines of a program that goes on, read on a thread that may block.
+    private static func lines(of pipe: Pipe) -> AsyncStream<String> {
+        let (lines, continuation) = AsyncStream.makeStream(of: String.self)
+        let file = pipe.fileHandleForReading
+        DispatchQueue.global().async {
+            var rest = Data()
+            // Empty at the end only.
+            while case let chunk = file.availableData, !chunk.isEmpty {
+                rest += chunk
+                while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                    continuation.yield(String(decoding: rest[..<end], as: UTF8.self))
+                    rest = Data(rest[(end + 1)...])
+                }
+            }
+            continuation.finish()
+        }
+        return lines
     }
 
     private static func executable(_ name: String) -> URL {
@@ -77,8 +135,66 @@ extension SessionClient {
         try await push(SessionPeer.service + "Note", ChatMessage.chat(id, text))
     }
 
+    /// Has a method collect so many messages; its reply has their count as id, and the checksum of their ids as text.
+    nonisolated(nonsending) func collect(_ count: Int, by method: String = "Collect") async throws -> ChatMessage {
+        try await clientStream(
+            SessionPeer.service + method,
+            of: ChatMessage.self,
+            returning: ChatMessage.self
+        ) { writer in
+            for number in 0..<count { try await writer.send(.chat(number, ChatMessage.padding(for: number))) }
+        }
+    }
+
+    /// Sends so many messages, and takes those that come back meanwhile. Returns their ids.
+    nonisolated(nonsending) func converse(_ count: Int) async throws -> [String] {
+        try await converse { writer in
+            for number in 0..<count { try await writer.send(.chat(number, ChatMessage.padding(for: number))) }
+        } receive: { parts in
+            var ids: [String] = []
+            for try await part in parts { ids.append(part.id) }
+            return ids
+        }
+    }
+
+    /// Calls a method of the peer's with messages both ways.
+    nonisolated(nonsending) func converse<Result>(
+        by method: String = "Converse",
+        timeout: Duration? = nil,
+        _ send: @escaping @Sendable (SessionStreamWriter<ChatMessage>) async throws -> Void,
+        receive: nonisolated(nonsending) (SessionMessages<ChatMessage>) async throws -> Result
+    ) async throws -> Result {
+        try await bothWays(
+            SessionPeer.service + method,
+            sending: ChatMessage.self,
+            receiving: ChatMessage.self,
+            timeout: timeout,
+            send,
+            receive: receive
+        )
+    }
+
+    func pushes(of method: String) -> SessionPushes<ChatMessage> {
+        pushes(SessionPeer.service + method, of: ChatMessage.self)
+    }
+
+    /// The messages with which the peer's `Count` answers.
+    func counting(_ count: Int) -> SessionStream<ChatMessage> {
+        stream(SessionPeer.service + "Count", ChatMessage.chat(count), of: ChatMessage.self)
+    }
+
     /// What the server's peer has recorded.
     nonisolated(nonsending) func report() async throws -> PeerReport { try PeerReport(try await ask("Report").text) }
+
+    /// What the server's peer has counted in this session.
+    nonisolated(nonsending) func counts() async throws -> [String: Int] {
+        var counts: [String: Int] = [:]
+        for line in try await ask("Counts").text.split(separator: "\n") {
+            let words = line.split(separator: " ")
+            counts[String(words[0])] = Int(words[1])
+        }
+        return counts
+    }
 }
 
 extension ChatMessage {
@@ -93,24 +209,32 @@ extension ChatMessage {
     static func padding(for number: Int) -> String { String(repeating: "Grüezi ", count: number % 50 * 3) }
 }
 
+/// The ids of so many messages.
+func chatIDs(_ count: Int) -> [String] { (0..<count).map(String.init) }
+
+/// Tells whether all ids came, once and in order.
+func checksum(of ids: [String]) -> String {
+    "\(ids.reduce(0) { sum, id in (sum * 31 + (Int(id) ?? 0) + 1) % 1_000_000_007 })"
+}
+
 /// What a peer's server has seen.
 struct PeerReport {
     /// The notes that were pushed, in the order in which they were handled.
     let notes: [String]
     /// The echoes that were asked for.
     let requests: [String]
-    /// The requests that hung until they were ended.
+    /// The requests that were ended before they were answered.
     let ended: [String]
     /// Connections that it has cut.
     let cutCount: Int
-    /// Frames that came to it in this session and had come before.
-    let doubledCount: Int
+    /// Frames of this session that it has dropped, so that they come again.
+    let droppedCount: Int
 
     init(_ text: String) throws {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         try #require(lines.count == 5)
         func words(_ line: String) -> [String] { line.split(separator: " ").map(String.init) }
         (notes, requests, ended) = (words(lines[0]), words(lines[1]), words(lines[2]))
-        (cutCount, doubledCount) = (try #require(Int(lines[3])), try #require(Int(lines[4])))
+        (cutCount, droppedCount) = (try #require(Int(lines[3])), try #require(Int(lines[4])))
     }
 }

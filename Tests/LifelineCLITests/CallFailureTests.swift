@@ -270,4 +270,20 @@ private struct TestRoom: Sample_Room_V1_RoomHandler {
     func report(_ message: Sample_Room_V1_Status, context: SessionContext) async throws {
         try await handle()
     }
+
+    func sayAll(
+        _ requests: SessionMessages<Sample_Room_V1_SayRequest>,
+        context: SessionContext
+    ) async throws -> Sample_Room_V1_SayAllReply {
+        try await handle()
+        return .init()
+    }
+
+    func talk(
+        _ requests: SessionMessages<Sample_Room_V1_SayRequest>,
+        to stream: SessionStreamWriter<Sample_Room_V1_NewsItem>,
+        context: SessionContext
+    ) async throws {
+        try await handle()
+    }
 }

@@ -6,6 +6,7 @@ import LifelineProtos
 import LifelineTestSupport
 import LifelineWellKnownTypes
 import SampleServices
+import TestProtos
 import Testing
 
 /// What a peer says reaches the terminal as letters only, and what it counts ends nobody.
@@ -42,14 +43,16 @@ import Testing
         let frames: [Lifeline_Session_V1_Frame] = [
             .with {
                 ($0.hello.minimumVersion, $0.hello.maximumVersion, $0.hello.attempt) = (1, 1, 1)
-                ($0.hello.window.frames, $0.hello.window.bytes) = (100, 100_000)
+                ($0.hello.terms.windowFrames, $0.hello.terms.windowBytes) = (100, 100_000)
+                $0.hello.terms.credit = 100_000
             },
-            .with { ($0.sequence, $0.push.method) = (1, Self.evil) },
+            .with { ($0.method.number, $0.method.name) = (1, Self.evil) },
+            .with { $0.push.method = 1 },
         ]
         // The server says nothing to a client before its welcome, and drops what comes before.
         try await client.write(try frames[0].withDelimitedBytes { Array($0) })
         _ = try await client.readSome(1)
-        try await client.write(try frames[1].withDelimitedBytes { Array($0) })
+        for frame in frames[1...] { try await client.write(try frame.withDelimitedBytes { Array($0) }) }
         try await server.wait { $0.errorText.contains("There is no method for a push: method=\(Self.escaped)") }
         #expect(!server.errorText.contains("\u{1b}") && !server.errorText.contains("\u{9b}"))
         await server.killAndWait()
@@ -125,5 +128,18 @@ import Testing
         }
 
         func report(_ message: Sample_Room_V1_Status, context: SessionContext) async throws {}
+
+        func sayAll(
+            _ requests: SessionMessages<Sample_Room_V1_SayRequest>,
+            context: SessionContext
+        ) async throws -> Sample_Room_V1_SayAllReply {
+            .init()
+        }
+
+        func talk(
+            _ requests: SessionMessages<Sample_Room_V1_SayRequest>,
+            to stream: SessionStreamWriter<Sample_Room_V1_NewsItem>,
+            context: SessionContext
+        ) async throws {}
     }
 }

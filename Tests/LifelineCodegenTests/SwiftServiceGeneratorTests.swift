@@ -6,7 +6,12 @@ import Testing
 
 @Suite struct SwiftServiceGeneratorTests {
     @Test func makesWhatIsCommittedBesideMessages() throws {
-        let paths = ["imported", "names", "shapes", "unpackaged"].map { "test/services/\($0).proto" }
+        let test = repository.appending(path: "Protos/test")
+        let paths = try ["realistic", "services"].flatMap { folder in
+            try FileManager.default.contentsOfDirectory(atPath: test.appending(path: folder).path)
+                .map { "test/\(folder)/\($0)" }
+        }
+        #expect(paths.count == 12)
         let parameter =
             "SwiftTarget=TestServices,CTarget=CTestServices,Visibility=Public,"
             + "ModuleMapping=test/names:TestProtos:CTestProtos"
@@ -82,6 +87,135 @@ import Testing
         #expect(calls.contains("protocol A_B_RoomHandler") && !calls.contains("A_B_RoomPushes"))
     }
 
+    // MARK: Shapes
+
+    @Test func aStreamOfRequestsHasOneReply() throws {
+        let swift = try swift(room.replacing("Say(M)", with: "Say(stream M)"))
+        for part in [
+            """
+                nonisolated(nonsending) func say(
+                    timeout: Swift.Duration? = nil,
+                    metadata: Lifeline.SessionMetadata = [:],
+                    _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<A_B_M>) async throws -> Swift.Void
+                ) async throws -> A_B_M {
+                    try await session.clientStream(
+                        "a.b.Room/Say",
+                        of: A_B_M.self,
+                        returning: A_B_M.self,
+                        timeout: timeout,
+                        metadata: metadata,
+                        send
+                    )
+                }
+
+            """,
+            """
+                func say(_ requests: Lifeline.SessionMessages<A_B_M>, context: Lifeline.SessionContext) async throws -> A_B_M
+
+            """,
+            "        .clientStream(\"a.b.Room/Say\") { try await self.say($0, context: $1) },\n",
+        ] {
+            #expect(swift.contains(part), "\(part)")
+        }
+    }
+
+    @Test func aStreamOfRequestsHasAStreamOfReplies() throws {
+        let swift = try swift(room.replacing("Say(M) returns (M)", with: "Say(stream M) returns (stream M)"))
+        for part in [
+            """
+                nonisolated(nonsending) func say<Result: Swift.Sendable>(
+                    timeout: Swift.Duration? = nil,
+                    metadata: Lifeline.SessionMetadata = [:],
+                    _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<A_B_M>) async throws -> Swift.Void,
+                    receive: nonisolated(nonsending) (Lifeline.SessionMessages<A_B_M>) async throws -> Result
+                ) async throws -> Result {
+                    try await session.bothWays(
+                        "a.b.Room/Say",
+                        sending: A_B_M.self,
+                        receiving: A_B_M.self,
+                        timeout: timeout,
+                        metadata: metadata,
+                        send,
+                        receive: receive
+                    )
+                }
+
+            """,
+            "    func say(_ requests: Lifeline.SessionMessages<A_B_M>, to stream: Lifeline.SessionStreamWriter<A_B_M>, "
+                + "context: Lifeline.SessionContext) async throws\n",
+            "        .bothWays(\"a.b.Room/Say\") { try await self.say($0, to: $1, context: $2) },\n",
+        ] {
+            #expect(swift.contains(part), "\(part)")
+        }
+    }
+
+    /// Of each method, the kind of its registration; nil: the server pushes.
+    @Test(arguments: [
+        ("M", "M", "unary", "unary"),
+        ("M", "stream M", "stream", "stream"),
+        ("stream M", "M", "clientStream", "clientStream"),
+        ("stream M", "stream M", "bothWays", "bothWays"),
+        ("google.protobuf.Empty", "google.protobuf.Empty", "unary", "unary"),
+        ("google.protobuf.Empty", "stream M", nil, "stream"),
+        ("stream M", "google.protobuf.Empty", "push", "clientStream"),
+        ("stream google.protobuf.Empty", "stream google.protobuf.Empty", "bothWays", "bothWays"),
+        ("stream google.protobuf.Empty", "M", "clientStream", "clientStream"),
+        ("M", "stream google.protobuf.Empty", "stream", "stream"),
+    ])
+    func anOptionMakesACallOfAPush(input: String, output: String, kind: String?, kindOfCall: String) throws {
+        for (option, kind) in [
+            ("", kind), ("option (lifeline.call) = false;", kind), ("option (lifeline.call) = true;", kindOfCall),
+        ] {
+            let swift = try swift(
+                """
+                syntax = "proto3";
+                import "google/protobuf/empty.proto";
+                import "lifeline/options.proto";
+                message M {}
+                service S { rpc X(\(input)) returns (\(output)) { \(option) option deprecated = true; } }
+                """
+            )
+            if let kind {
+                #expect(swift.contains("            .\(kind)(\"S/X\") { try await self.x("), "\(option)")
+            } else {
+                #expect(swift.contains("struct SPushes: ") && !swift.contains("protocol SHandler: "))
+            }
+        }
+    }
+
+    /// Another option may have the same number, and another type.
+    @Test func optionsOfOthersAreLeftAlone() throws {
+        let swift = try swift(
+            """
+            syntax = "proto3";
+            import "google/protobuf/descriptor.proto";
+            import "google/protobuf/empty.proto";
+            message M {}
+            extend google.protobuf.MethodOptions { M message = 50001; string text = 51270; }
+            service S { rpc X(stream M) returns (google.protobuf.Empty) { option (message) = {}; option (text) = "x"; } }
+            """
+        )
+        #expect(swift.contains(".push(\"S/X\")"))
+    }
+
+    @Test func theOptionsNeedNoSwift() throws {
+        let text = """
+            syntax = "proto3";
+            import "google/protobuf/empty.proto";
+            import "lifeline/options.proto";
+            message M {}
+            service S { rpc X(stream M) returns (google.protobuf.Empty) { option (lifeline.call) = true; } }
+            """
+        let response = generate(try .compiling(text))
+        #expect(response.file.allSatisfy { !$0.name.contains("options") && !$0.content.contains("options.") })
+        let swift = try response.content("Sample/test.pb.swift")
+        let modules = ["CSample", "Lifeline", "LifelineMessages", "LifelineWellKnownTypes"]
+        #expect(imports(of: swift) == modules.map { "internal import \($0)" })
+
+        let parameter = "SwiftTarget=S,Services=only,ModuleMapping=test.proto:Messages:CMessages"
+        #expect(generate(try .compiling(text, parameter: parameter)).error == "")
+    }
+
     // MARK: Modifiers and comments
 
     @Test(arguments: [("Public", "public "), ("Package", "package "), ("Internal", "")])
@@ -109,7 +243,7 @@ import Testing
     @Test func commentsAreCarriedOver() throws {
         let swift = try swift(room)
         #expect(swift.contains("/// A room.\n///\n/// A client of `a.b.Room`.\nstruct A_B_RoomClient"))
-        #expect(swift.contains("/// A room.\n///\n/// What a server of `a.b.Room` implements.\nprotocol"))
+        #expect(swift.contains("/// A room.\n///\n/// The methods that a server of `a.b.Room` implements.\nprotocol"))
         #expect(swift.contains("    /// Says it.\n    ///\n    /// - Parameters:\n"))
         #expect(swift.contains("    /// Says it.\n    func say("))
     }
@@ -124,6 +258,8 @@ import Testing
               rpc A(M) returns (M) { option deprecated = true; }
               rpc B(google.protobuf.Empty) returns (stream M) { option deprecated = true; }
               rpc C(M) returns (M);
+              rpc D(stream M) returns (M) { option deprecated = true; }
+              rpc E(stream M) returns (stream M) { option deprecated = true; }
             }
             """
         )
@@ -131,7 +267,9 @@ import Testing
         #expect(swift.contains("\(attribute)    nonisolated(nonsending) func a("))
         #expect(swift.contains("\(attribute)    nonisolated(nonsending) func b("))
         #expect(swift.contains("\(attribute)    var b: "))
-        #expect(swift.count(of: "@available") == 3)
+        #expect(swift.contains("\(attribute)    nonisolated(nonsending) func d("))
+        #expect(swift.contains("\(attribute)    nonisolated(nonsending) func e<"))
+        #expect(swift.count(of: "@available") == 5)
         #expect(swift.contains("NOTE: This method was marked as deprecated in the .proto file\n    func a("))
 
         for text in [
@@ -205,6 +343,24 @@ import Testing
         let parameter = "\(targets),ModuleMapping=client.proto:Other:COther"
         let response = generate(try .compiling(["s.proto"], in: folder.url, parameter: parameter))
         #expect(try response.content("Sample/s.pb.swift").contains("_ request: Other.Client,"))
+    }
+
+    @Test func aResultHasAnotherNameThanMessages() throws {
+        let swift = try swift(
+            """
+            syntax = "proto3";
+            message Result { message Part {} }
+            message Result_ {}
+            service S {
+              rpc A(stream Result) returns (stream Result_);
+              rpc B(stream Result_) returns (stream Result.Part);
+              rpc C(stream Result_) returns (stream Result_);
+            }
+            """
+        )
+        #expect(swift.contains("func a<Result__: Swift.Sendable>(") && swift.contains(") async throws -> Result__ {"))
+        #expect(swift.contains("func b<Result__: Swift.Sendable>("))
+        #expect(swift.contains("func c<Result: Swift.Sendable>("))
     }
 
     private func swift(_ text: String, parameter: String = targets) throws -> String {

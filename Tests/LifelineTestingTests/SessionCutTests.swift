@@ -1,20 +1,25 @@
 import LifelineScenarios
 import Testing
 
-/// A script of more than 20 frames of all kinds, cut at every byte of each direction. `scripts/soak --session-cuts` cuts it at
-/// every pair of them.
+/// A script with messages and calls of all kinds, cut at every byte of each direction. `scripts/soak --session-cuts`
+/// cuts it at every pair of them.
 @Suite(.timeLimit(.minutes(10))) struct SessionCutTests {
     private let whole = SessionCuts.uncut()
 
     @Test func theScriptDoesWhatItSays() {
         let seen = whole.seen
-        #expect(seen.delivered == [[21, 22, 25, 27, 55], [1, 2, 5, 8]])
-        #expect(seen.begun == [[23, 26], [3, 6, 7]] && seen.cancelled == [[], [2]])
-        #expect(seen.results == [[3: "103", 6: "cancelled", 7: "107"], [23: "123", 26: "126"]])
-        #expect(seen.parts == [[7: [1, 2]], [26: [1, 2]]])
-        #expect(seen.outcomes.map { $0.values.filter { $0 == "replaced" }.count } == [1, 1])
+        #expect(seen.delivered == [[21, 22, 25, 27, 55, 56], [1, 2, 5, 8]])
+        #expect(seen.begun == [[23, 26, 28, 29], [3, 6, 7, 9, 10, 11, 12]] && seen.cancelled == [[], [6, 11]])
+        let results = [3: "103", 6: "cancelled", 7: "107", 9: "109", 10: "110", 11: "cancelled", 12: "112"]
+        #expect(seen.results == [results, [23: "123", 26: "126", 28: "128", 29: "129"]])
+        // The end is 0; a replaced part does not come.
+        #expect(seen.requestParts[0] == [28: [41, 42, 0], 29: [43, 0]])
+        #expect(seen.requestParts[1] == [9: [31, 33, 0], 10: [34, 35, 0], 11: [36]])
+        #expect(seen.responseParts == [[7: [271, 272], 10: [234, 235]], [26: [461, 462], 29: [243]]])
+        #expect(seen.outcomes.map { $0.values.filter { $0 == "replaced" }.count } == [2, 1])
+        #expect(seen.outcomes.map { $0.values.filter { $0 == "processed" }.count } == [13, 13])
         #expect(whole.isAtRest)
-        #expect(whole.byteCounts.toClient > 250 && whole.byteCounts.toServer > 250)
+        #expect(whole.byteCounts.toClient > 500 && whole.byteCounts.toServer > 500)
     }
 
     @Test(arguments: SessionCuts.Death.allCases)

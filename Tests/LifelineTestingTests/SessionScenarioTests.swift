@@ -1,7 +1,8 @@
 import LifelineScenarios
 import Testing
 
-/// Random stories of sessions, in which everything has to hold after every step. `scripts/soak --session-scenarios` runs more.
+/// Random stories of sessions, in which everything has to hold after every step. `scripts/soak --session-scenarios`
+/// runs more.
 @Suite(.timeLimit(.minutes(10))) struct SessionScenarioTests {
     /// In portions, so that they run side by side, and letting others run between them.
     @Test(arguments: stride(from: 0, to: 2_000, by: 100).map { UInt64($0) })
@@ -14,15 +15,7 @@ import Testing
         }
     }
 
-    /// Stories in which the server decided about a client that had left, and time stood still meanwhile.
-    @Test(arguments: [3883, 13_700, 16_448, 26_799, 32_775, 41_525, 42_746, 47_148, 51_892, 82_710] as [UInt64])
-    func timeGoesOnWhileTheServerDecides(seed: UInt64) {
-        if let failure = SessionScenario(seed: seed).run().failure {
-            Issue.record("\(SessionScenario.failureMessage(seed, failure))")
-        }
-    }
-
-    /// What the stories never reach, they cannot check.
+    /// Stories cannot check what they never reach.
     @Test func scenariosReachEverything() async {
         var totals = SessionScenario.Totals()
         for seed in 0..<300 as Range<UInt64> {
@@ -32,7 +25,7 @@ import Testing
         let counts = Mirror(reflecting: totals).children.compactMap { child in
             (child.value as? Int).map { (name: child.label ?? "", count: $0) }
         }
-        #expect(counts.count >= 20)
+        #expect(counts.count >= 50)
         #expect(counts.filter { $0.count == 0 }.isEmpty)
         #expect(totals.resumes > 500 && totals.lostSessions > 50)
     }

@@ -41,8 +41,9 @@ enum SessionSoak {
             "\(totals.scenarios) session scenarios, \(totals.connections) connections,",
             "\(totals.cuts) cuts (\(totals.cutsWithinFrames) seen within a frame), \(totals.resumes) resumes,",
             "\(totals.overtakenHellos) overtaken hellos, \(totals.lostSessions) lost sessions,",
-            "\(totals.messages) messages (\(totals.duplicates) came again, \(totals.doubtfulMessages) in doubt),",
-            "\(totals.requests) requests, \(totals.parts) parts, \(totals.bytes) bytes,",
+            "\(totals.messages) pushes, \(totals.requests) requests,",
+            "\(totals.requestParts + totals.responseParts) parts (\(totals.doubtfulMessages) in doubt),",
+            "\(totals.waits) waits, \(totals.resentFrames) frames sent again, \(totals.bytes) bytes,",
             "\(Int(sum.simulatedTime / .seconds(3_600))) simulated hours in \(Int(seconds)) s",
             "(\(Int(Double(totals.scenarios) / seconds)) scenarios a second):",
             sum.failures.isEmpty ? "everything held" : "\(sum.failures.count) FAILED"

@@ -8,15 +8,21 @@ package enum CutFlow: String, CaseIterable, Sendable {
     case statuses = "s"
     case news = "n"
     case alerts = "a"
-    // Two streams, side by side.
+    // Two streams of the server's, side by side.
     case firstStream = "f"
     case secondStream = "t"
+    /// A stream of the client's.
+    case upload = "u"
+    /// The client's messages of a call both ways.
+    case questions = "q"
+    /// The server's messages of that call: one for each of the client's, of the same number.
+    case answers = "w"
     /// Requests, as the server's handler sees them.
     case calls = "c"
     /// How they ended, as the client sees it.
     case replies = "e"
 
-    /// What it is called on the wire. Both streams have one method.
+    /// What it is called on the wire. Both streams of the server's have one method.
     package var method: String {
         switch self {
         case .reports: "cuts.v1.Cuts/Report"
@@ -24,6 +30,8 @@ package enum CutFlow: String, CaseIterable, Sendable {
         case .news: "cuts.v1.Cuts/News"
         case .alerts: "cuts.v1.Cuts/Alert"
         case .firstStream, .secondStream: "cuts.v1.Cuts/Watch"
+        case .upload: "cuts.v1.Cuts/Upload"
+        case .questions, .answers: "cuts.v1.Cuts/Discuss"
         case .calls, .replies: "cuts.v1.Cuts/Call"
         }
     }
@@ -35,15 +43,15 @@ package enum CutFlow: String, CaseIterable, Sendable {
     package var isOrdered: Bool { self != .calls && self != .replies }
 
     /// Who processes the messages, and so has them in its record.
-    package var isHandledByServer: Bool { [.reports, .statuses, .calls].contains(self) }
+    package var isHandledByServer: Bool { [.reports, .statuses, .upload, .questions, .calls].contains(self) }
 
-    /// How many there are of so many messages in all: a fifth is pushes of each method, an eighth both streams, and the
-    /// rest, 7.5 %, calls. A call is one message.
+    /// How many there are of so many messages in all: 15 % are pushes of each method, a sixteenth is each direction of
+    /// each stream, and the rest, 8.75 %, are calls. A call is one message.
     package func count(of messageCount: Int) -> Int {
         switch self {
-        case .reports, .statuses, .news, .alerts: messageCount / 5
-        case .firstStream, .secondStream: messageCount / 16
-        case .calls, .replies: messageCount - messageCount / 5 * 4 - messageCount / 16 * 2
+        case .reports, .statuses, .news, .alerts: messageCount * 3 / 20
+        case .firstStream, .secondStream, .upload, .questions, .answers: messageCount / 16
+        case .calls, .replies: messageCount - messageCount * 3 / 20 * 4 - messageCount / 16 * 5
         }
     }
 }

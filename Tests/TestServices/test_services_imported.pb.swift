@@ -74,9 +74,35 @@ public struct Test_Services_Imported_ClockClient: Sendable {
             metadata: metadata
         )
     }
+
+    /// Runs `send` and `receive` side by side, and returns the result of `receive`.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    ///   - receive: takes the server's messages. They end when the handler has returned.
+    /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
+    ///   thrown as it is.
+    public nonisolated(nonsending) func names<Result: Swift.Sendable>(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<TestProtos.Unpackaged>) async throws -> Swift.Void,
+        receive: nonisolated(nonsending) (Lifeline.SessionMessages<Google_Protobuf_Timestamp>) async throws -> Result
+    ) async throws -> Result {
+        try await session.bothWays(
+            "test.services.imported.Clock/Names",
+            sending: TestProtos.Unpackaged.self,
+            receiving: Google_Protobuf_Timestamp.self,
+            timeout: timeout,
+            metadata: metadata,
+            send,
+            receive: receive
+        )
+    }
 }
 
-/// What a server of `test.services.imported.Clock` implements.
+/// The methods that a server of `test.services.imported.Clock` implements.
 public protocol Test_Services_Imported_ClockHandler: Lifeline.SessionService {
     func now(_ request: Google_Protobuf_Empty, context: Lifeline.SessionContext) async throws -> Google_Protobuf_Timestamp
 
@@ -84,19 +110,24 @@ public protocol Test_Services_Imported_ClockHandler: Lifeline.SessionService {
 
     /// A message in no package.
     func name(_ message: TestProtos.Unpackaged, context: Lifeline.SessionContext) async throws
+
+    func names(_ requests: Lifeline.SessionMessages<TestProtos.Unpackaged>, to stream: Lifeline.SessionStreamWriter<Google_Protobuf_Timestamp>, context: Lifeline.SessionContext) async throws
 }
 
 extension Test_Services_Imported_ClockHandler {
-    /// What clients call of `test.services.imported.Clock`, by the names on the wire.
+    /// The methods of `test.services.imported.Clock` that clients call, by their names on the wire.
     public var testServicesImportedClockMethods: [Lifeline.SessionMethod] {
         [
             .unary("test.services.imported.Clock/Now") { try await self.now($0, context: $1) },
             .unary("test.services.imported.Clock/Ask") { try await self.ask($0, context: $1) },
             .push("test.services.imported.Clock/Name") { try await self.name($0, context: $1) },
+            .bothWays("test.services.imported.Clock/Names") { try await self.names($0, to: $1, context: $2) },
         ]
     }
 
-    /// `testServicesImportedClockMethods`. A type that handles other services, too, says `methods` itself, and adds theirs.
+    /// `testServicesImportedClockMethods`.
+    ///
+    /// A type that handles other services, too, declares `methods` itself, as the sum of all their methods.
     public var methods: [Lifeline.SessionMethod] { testServicesImportedClockMethods }
 }
 

@@ -78,20 +78,22 @@ public struct Test_Services_Names_HallServiceClient: Sendable {
 
 /// Of the names that this would have, a message has one.
 ///
-/// What a server of `test.services.names.Hall` implements.
+/// The methods that a server of `test.services.names.Hall` implements.
 public protocol Test_Services_Names_HallServiceHandler: Lifeline.SessionService {
     func enter(_ request: Test_Services_Names_Room, context: Lifeline.SessionContext) async throws -> Test_Services_Names_HallClient
 }
 
 extension Test_Services_Names_HallServiceHandler {
-    /// What clients call of `test.services.names.Hall`, by the names on the wire.
+    /// The methods of `test.services.names.Hall` that clients call, by their names on the wire.
     public var testServicesNamesHallServiceMethods: [Lifeline.SessionMethod] {
         [
             .unary("test.services.names.Hall/Enter") { try await self.enter($0, context: $1) },
         ]
     }
 
-    /// `testServicesNamesHallServiceMethods`. A type that handles other services, too, says `methods` itself, and adds theirs.
+    /// `testServicesNamesHallServiceMethods`.
+    ///
+    /// A type that handles other services, too, declares `methods` itself, as the sum of all their methods.
     public var methods: [Lifeline.SessionMethod] { testServicesNamesHallServiceMethods }
 }
 
@@ -128,20 +130,22 @@ public struct Test_Services_Names_DoorServiceClient: Sendable {
 
 /// Here an enum has one, of a type that the service does not need now.
 ///
-/// What a server of `test.services.names.Door` implements.
+/// The methods that a server of `test.services.names.Door` implements.
 public protocol Test_Services_Names_DoorServiceHandler: Lifeline.SessionService {
     func `open`(_ request: Test_Services_Names_Room, context: Lifeline.SessionContext) async throws -> Test_Services_Names_Room
 }
 
 extension Test_Services_Names_DoorServiceHandler {
-    /// What clients call of `test.services.names.Door`, by the names on the wire.
+    /// The methods of `test.services.names.Door` that clients call, by their names on the wire.
     public var testServicesNamesDoorServiceMethods: [Lifeline.SessionMethod] {
         [
             .unary("test.services.names.Door/Open") { try await self.`open`($0, context: $1) },
         ]
     }
 
-    /// `testServicesNamesDoorServiceMethods`. A type that handles other services, too, says `methods` itself, and adds theirs.
+    /// `testServicesNamesDoorServiceMethods`.
+    ///
+    /// A type that handles other services, too, declares `methods` itself, as the sum of all their methods.
     public var methods: [Lifeline.SessionMethod] { testServicesNamesDoorServiceMethods }
 }
 
@@ -178,20 +182,22 @@ public struct Test_Services_Names_HallServiceServiceClient: Sendable {
 
 /// Here another service has.
 ///
-/// What a server of `test.services.names.HallService` implements.
+/// The methods that a server of `test.services.names.HallService` implements.
 public protocol Test_Services_Names_HallServiceServiceHandler: Lifeline.SessionService {
     func enter(_ request: Test_Services_Names_Room, context: Lifeline.SessionContext) async throws -> Test_Services_Names_Room
 }
 
 extension Test_Services_Names_HallServiceServiceHandler {
-    /// What clients call of `test.services.names.HallService`, by the names on the wire.
+    /// The methods of `test.services.names.HallService` that clients call, by their names on the wire.
     public var testServicesNamesHallServiceServiceMethods: [Lifeline.SessionMethod] {
         [
             .unary("test.services.names.HallService/Enter") { try await self.enter($0, context: $1) },
         ]
     }
 
-    /// `testServicesNamesHallServiceServiceMethods`. A type that handles other services, too, says `methods` itself, and adds theirs.
+    /// `testServicesNamesHallServiceServiceMethods`.
+    ///
+    /// A type that handles other services, too, declares `methods` itself, as the sum of all their methods.
     public var methods: [Lifeline.SessionMethod] { testServicesNamesHallServiceServiceMethods }
 }
 
@@ -202,19 +208,19 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     /// The session that the service is called over.
     public let session: Lifeline.SessionClient
 
-    /// What the server pushes, over all connections and sessions.
+    /// The server's pushes, over all connections and sessions.
     public let sessionMethodMethod: Lifeline.SessionPushes<Test_Services_Names_Room>
 
-    /// What the server pushes, over all connections and sessions.
+    /// The server's pushes, over all connections and sessions.
     public let metadata: Lifeline.SessionPushes<Test_Services_Names_Room>
 
-    /// What the server pushes, over all connections and sessions.
+    /// The server's pushes, over all connections and sessions.
     public let delivery: Lifeline.SessionPushes<Test_Services_Names_Room>
 
-    /// What the server pushes, over all connections and sessions.
+    /// The server's pushes, over all connections and sessions.
     public let description: Lifeline.SessionPushes<Test_Services_Names_Room>
 
-    /// What the server pushes, over all connections and sessions.
+    /// The server's pushes, over all connections and sessions.
     public let hashValue: Lifeline.SessionPushes<Test_Services_Names_Room>
 
     /// Registers the pushes: those that come before anybody iterates wait, and take up the session's window.
@@ -249,7 +255,8 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///     Default: nil.
     ///   - metadata: what travels beside the message. Default: nothing.
     public func methodsMethod(
         _ request: Test_Services_Names_Room,
@@ -402,7 +409,8 @@ public struct Test_Services_Names_MethodsClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///     Default: nil.
     ///   - metadata: what travels beside the message. Default: nothing.
     public func deadline(
         _ request: Test_Services_Names_Room,
@@ -507,11 +515,186 @@ public struct Test_Services_Names_MethodsClient: Sendable {
             metadata: metadata
         )
     }
+
+    /// Names that parameters of the generated methods have, or methods that these call.
+    ///
+    /// Returns the response to all messages that `send` has sent.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    ///   that `send` throws is thrown as it is.
+    public nonisolated(nonsending) func send(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Test_Services_Names_Room>) async throws -> Swift.Void
+    ) async throws -> Test_Services_Names_Room {
+        try await session.clientStream(
+            "test.services.names.Methods/Send",
+            of: Test_Services_Names_Room.self,
+            returning: Test_Services_Names_Room.self,
+            timeout: timeout,
+            metadata: metadata,
+            send
+        )
+    }
+
+    /// Runs `send` and `receive` side by side, and returns the result of `receive`.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    ///   - receive: takes the server's messages. They end when the handler has returned.
+    /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
+    ///   thrown as it is.
+    public nonisolated(nonsending) func receive<Result: Swift.Sendable>(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Test_Services_Names_Room>) async throws -> Swift.Void,
+        receive: nonisolated(nonsending) (Lifeline.SessionMessages<Test_Services_Names_Room>) async throws -> Result
+    ) async throws -> Result {
+        try await session.bothWays(
+            "test.services.names.Methods/Receive",
+            sending: Test_Services_Names_Room.self,
+            receiving: Test_Services_Names_Room.self,
+            timeout: timeout,
+            metadata: metadata,
+            send,
+            receive: receive
+        )
+    }
+
+    /// Runs `send` and `receive` side by side, and returns the result of `receive`.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    ///   - receive: takes the server's messages. They end when the handler has returned.
+    /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
+    ///   thrown as it is.
+    public nonisolated(nonsending) func requests<Result: Swift.Sendable>(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Test_Services_Names_Room>) async throws -> Swift.Void,
+        receive: nonisolated(nonsending) (Lifeline.SessionMessages<Test_Services_Names_Room>) async throws -> Result
+    ) async throws -> Result {
+        try await session.bothWays(
+            "test.services.names.Methods/Requests",
+            sending: Test_Services_Names_Room.self,
+            receiving: Test_Services_Names_Room.self,
+            timeout: timeout,
+            metadata: metadata,
+            send,
+            receive: receive
+        )
+    }
+
+    /// Returns the response to all messages that `send` has sent.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    ///   that `send` throws is thrown as it is.
+    public nonisolated(nonsending) func timeout(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Test_Services_Names_Room>) async throws -> Swift.Void
+    ) async throws -> Test_Services_Names_Room {
+        try await session.clientStream(
+            "test.services.names.Methods/Timeout",
+            of: Test_Services_Names_Room.self,
+            returning: Test_Services_Names_Room.self,
+            timeout: timeout,
+            metadata: metadata,
+            send
+        )
+    }
+
+    /// Returns the response to all messages that `send` has sent.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    ///   that `send` throws is thrown as it is.
+    public nonisolated(nonsending) func clientStream(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Test_Services_Names_Room>) async throws -> Swift.Void
+    ) async throws -> Test_Services_Names_Room {
+        try await session.clientStream(
+            "test.services.names.Methods/ClientStream",
+            of: Test_Services_Names_Room.self,
+            returning: Test_Services_Names_Room.self,
+            timeout: timeout,
+            metadata: metadata,
+            send
+        )
+    }
+
+    /// Runs `send` and `receive` side by side, and returns the result of `receive`.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    ///   - receive: takes the server's messages. They end when the handler has returned.
+    /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
+    ///   thrown as it is.
+    public nonisolated(nonsending) func bothWays<Result: Swift.Sendable>(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Test_Services_Names_Room>) async throws -> Swift.Void,
+        receive: nonisolated(nonsending) (Lifeline.SessionMessages<Test_Services_Names_Room>) async throws -> Result
+    ) async throws -> Result {
+        try await session.bothWays(
+            "test.services.names.Methods/BothWays",
+            sending: Test_Services_Names_Room.self,
+            receiving: Test_Services_Names_Room.self,
+            timeout: timeout,
+            metadata: metadata,
+            send,
+            receive: receive
+        )
+    }
+
+    /// Runs `send` and `receive` side by side, and returns the result of `receive`.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    ///   - receive: takes the server's messages. They end when the handler has returned.
+    /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
+    ///   thrown as it is.
+    public nonisolated(nonsending) func result<Result: Swift.Sendable>(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Test_Services_Names_Room>) async throws -> Swift.Void,
+        receive: nonisolated(nonsending) (Lifeline.SessionMessages<Test_Services_Names_Room>) async throws -> Result
+    ) async throws -> Result {
+        try await session.bothWays(
+            "test.services.names.Methods/Result",
+            sending: Test_Services_Names_Room.self,
+            receiving: Test_Services_Names_Room.self,
+            timeout: timeout,
+            metadata: metadata,
+            send,
+            receive: receive
+        )
+    }
 }
 
 /// Names that members of the generated types have, or that Swift gives a meaning.
 ///
-/// What a server of `test.services.names.Methods` implements.
+/// The methods that a server of `test.services.names.Methods` implements.
 public protocol Test_Services_Names_MethodsHandler: Lifeline.SessionService {
     func sessionMethod(_ request: Test_Services_Names_Room, context: Lifeline.SessionContext) async throws -> Test_Services_Names_Room
 
@@ -542,10 +725,25 @@ public protocol Test_Services_Names_MethodsHandler: Lifeline.SessionService {
     func _Method(_ request: Test_Services_Names_Room, context: Lifeline.SessionContext) async throws -> Test_Services_Names_Room
 
     func _1St(_ request: Test_Services_Names_Room, context: Lifeline.SessionContext) async throws -> Test_Services_Names_Room
+
+    /// Names that parameters of the generated methods have, or methods that these call.
+    func send(_ requests: Lifeline.SessionMessages<Test_Services_Names_Room>, context: Lifeline.SessionContext) async throws -> Test_Services_Names_Room
+
+    func receive(_ requests: Lifeline.SessionMessages<Test_Services_Names_Room>, to stream: Lifeline.SessionStreamWriter<Test_Services_Names_Room>, context: Lifeline.SessionContext) async throws
+
+    func requests(_ requests: Lifeline.SessionMessages<Test_Services_Names_Room>, to stream: Lifeline.SessionStreamWriter<Test_Services_Names_Room>, context: Lifeline.SessionContext) async throws
+
+    func timeout(_ requests: Lifeline.SessionMessages<Test_Services_Names_Room>, context: Lifeline.SessionContext) async throws -> Test_Services_Names_Room
+
+    func clientStream(_ requests: Lifeline.SessionMessages<Test_Services_Names_Room>, context: Lifeline.SessionContext) async throws -> Test_Services_Names_Room
+
+    func bothWays(_ requests: Lifeline.SessionMessages<Test_Services_Names_Room>, to stream: Lifeline.SessionStreamWriter<Test_Services_Names_Room>, context: Lifeline.SessionContext) async throws
+
+    func result(_ requests: Lifeline.SessionMessages<Test_Services_Names_Room>, to stream: Lifeline.SessionStreamWriter<Test_Services_Names_Room>, context: Lifeline.SessionContext) async throws
 }
 
 extension Test_Services_Names_MethodsHandler {
-    /// What clients call of `test.services.names.Methods`, by the names on the wire.
+    /// The methods of `test.services.names.Methods` that clients call, by their names on the wire.
     public var testServicesNamesMethodsMethods: [Lifeline.SessionMethod] {
         [
             .unary("test.services.names.Methods/Session") { try await self.sessionMethod($0, context: $1) },
@@ -563,16 +761,25 @@ extension Test_Services_Names_MethodsHandler {
             .unary("test.services.names.Methods/Push") { try await self.push($0, context: $1) },
             .unary("test.services.names.Methods/_") { try await self._Method($0, context: $1) },
             .unary("test.services.names.Methods/_1st") { try await self._1St($0, context: $1) },
+            .clientStream("test.services.names.Methods/Send") { try await self.send($0, context: $1) },
+            .bothWays("test.services.names.Methods/Receive") { try await self.receive($0, to: $1, context: $2) },
+            .bothWays("test.services.names.Methods/Requests") { try await self.requests($0, to: $1, context: $2) },
+            .clientStream("test.services.names.Methods/Timeout") { try await self.timeout($0, context: $1) },
+            .clientStream("test.services.names.Methods/ClientStream") { try await self.clientStream($0, context: $1) },
+            .bothWays("test.services.names.Methods/BothWays") { try await self.bothWays($0, to: $1, context: $2) },
+            .bothWays("test.services.names.Methods/Result") { try await self.result($0, to: $1, context: $2) },
         ]
     }
 
-    /// `testServicesNamesMethodsMethods`. A type that handles other services, too, says `methods` itself, and adds theirs.
+    /// `testServicesNamesMethodsMethods`.
+    ///
+    /// A type that handles other services, too, declares `methods` itself, as the sum of all their methods.
     public var methods: [Lifeline.SessionMethod] { testServicesNamesMethodsMethods }
 }
 
 /// Names that members of the generated types have, or that Swift gives a meaning.
 ///
-/// What a server of `test.services.names.Methods` pushes.
+/// Pushes from a server of `test.services.names.Methods`.
 public struct Test_Services_Names_MethodsPushes: Sendable {
     /// The session that it is pushed to.
     public let session: Lifeline.SessionServerEnd
@@ -698,12 +905,12 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     /// The session that the service is called over.
     public let session: Lifeline.SessionClient
 
-    /// What the server pushes, over all connections and sessions.
+    /// The server's pushes, over all connections and sessions.
     public let `import`: Lifeline.SessionPushes<Test_Services_Names_Room>
 
     /// NOTE: This method was marked as deprecated in the .proto file
     ///
-    /// What the server pushes, over all connections and sessions.
+    /// The server's pushes, over all connections and sessions.
     @available(*, deprecated)
     public var `operator`: Lifeline.SessionPushes<Test_Services_Names_Room> { _operator_pushes }
     private let _operator_pushes: Lifeline.SessionPushes<Test_Services_Names_Room>
@@ -759,7 +966,8 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///     Default: nil.
     ///   - metadata: what travels beside the message. Default: nothing.
     public func `repeat`(
         _ request: Test_Services_Names_Room,
@@ -1134,9 +1342,58 @@ public struct Test_Services_Names_KeywordsClient: Sendable {
             metadata: metadata
         )
     }
+
+    /// Returns the response to all messages that `send` has sent.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    ///   that `send` throws is thrown as it is.
+    public nonisolated(nonsending) func `switch`(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Test_Services_Names_Room>) async throws -> Swift.Void
+    ) async throws -> Test_Services_Names_Room {
+        try await session.clientStream(
+            "test.services.names.Keywords/Switch",
+            of: Test_Services_Names_Room.self,
+            returning: Test_Services_Names_Room.self,
+            timeout: timeout,
+            metadata: metadata,
+            send
+        )
+    }
+
+    /// Runs `send` and `receive` side by side, and returns the result of `receive`.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    ///   - receive: takes the server's messages. They end when the handler has returned.
+    /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
+    ///   thrown as it is.
+    public nonisolated(nonsending) func `while`<Result: Swift.Sendable>(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Test_Services_Names_Room>) async throws -> Swift.Void,
+        receive: nonisolated(nonsending) (Lifeline.SessionMessages<Test_Services_Names_Room>) async throws -> Result
+    ) async throws -> Result {
+        try await session.bothWays(
+            "test.services.names.Keywords/While",
+            sending: Test_Services_Names_Room.self,
+            receiving: Test_Services_Names_Room.self,
+            timeout: timeout,
+            metadata: metadata,
+            send,
+            receive: receive
+        )
+    }
 }
 
-/// What a server of `test.services.names.Keywords` implements.
+/// The methods that a server of `test.services.names.Keywords` implements.
 public protocol Test_Services_Names_KeywordsHandler: Lifeline.SessionService {
     func `class`(_ request: Test_Services_Names_Room, context: Lifeline.SessionContext) async throws -> Test_Services_Names_Room
 
@@ -1183,10 +1440,14 @@ public protocol Test_Services_Names_KeywordsHandler: Lifeline.SessionService {
     func type(_ request: Test_Services_Names_Room, context: Lifeline.SessionContext) async throws -> Test_Services_Names_Room
 
     func yield(_ request: Test_Services_Names_Room, context: Lifeline.SessionContext) async throws -> Test_Services_Names_Room
+
+    func `switch`(_ requests: Lifeline.SessionMessages<Test_Services_Names_Room>, context: Lifeline.SessionContext) async throws -> Test_Services_Names_Room
+
+    func `while`(_ requests: Lifeline.SessionMessages<Test_Services_Names_Room>, to stream: Lifeline.SessionStreamWriter<Test_Services_Names_Room>, context: Lifeline.SessionContext) async throws
 }
 
 extension Test_Services_Names_KeywordsHandler {
-    /// What clients call of `test.services.names.Keywords`, by the names on the wire.
+    /// The methods of `test.services.names.Keywords` that clients call, by their names on the wire.
     public var testServicesNamesKeywordsMethods: [Lifeline.SessionMethod] {
         [
             .unary("test.services.names.Keywords/Class") { try await self.`class`($0, context: $1) },
@@ -1212,14 +1473,18 @@ extension Test_Services_Names_KeywordsHandler {
             .unary("test.services.names.Keywords/Try") { try await self.`try`($0, context: $1) },
             .unary("test.services.names.Keywords/Type") { try await self.type($0, context: $1) },
             .unary("test.services.names.Keywords/Yield") { try await self.yield($0, context: $1) },
+            .clientStream("test.services.names.Keywords/Switch") { try await self.`switch`($0, context: $1) },
+            .bothWays("test.services.names.Keywords/While") { try await self.`while`($0, to: $1, context: $2) },
         ]
     }
 
-    /// `testServicesNamesKeywordsMethods`. A type that handles other services, too, says `methods` itself, and adds theirs.
+    /// `testServicesNamesKeywordsMethods`.
+    ///
+    /// A type that handles other services, too, declares `methods` itself, as the sum of all their methods.
     public var methods: [Lifeline.SessionMethod] { testServicesNamesKeywordsMethods }
 }
 
-/// What a server of `test.services.names.Keywords` pushes.
+/// Pushes from a server of `test.services.names.Keywords`.
 public struct Test_Services_Names_KeywordsPushes: Sendable {
     /// The session that it is pushed to.
     public let session: Lifeline.SessionServerEnd

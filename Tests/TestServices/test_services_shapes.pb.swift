@@ -69,10 +69,10 @@ public struct Test_Services_ShapesClient: Sendable {
 
     /// A message from the server.
     ///
-    /// What the server pushes, over all connections and sessions.
+    /// The server's pushes, over all connections and sessions.
     public let serverPush: Lifeline.SessionPushes<Test_Services_Answer>
 
-    /// What the server pushes, over all connections and sessions.
+    /// The server's pushes, over all connections and sessions.
     public let emptyServerPush: Lifeline.SessionPushes<Google_Protobuf_Empty>
 
     /// Registers the pushes: those that come before anybody iterates wait, and take up the session's window.
@@ -108,7 +108,8 @@ public struct Test_Services_ShapesClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///     Default: nil.
     ///   - metadata: what travels beside the message. Default: nothing.
     public func stream(
         _ request: Test_Services_Question,
@@ -171,7 +172,8 @@ public struct Test_Services_ShapesClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///     Default: nil.
     ///   - metadata: what travels beside the message. Default: nothing.
     public func emptyStream(
         _ request: Test_Services_Question,
@@ -208,12 +210,91 @@ public struct Test_Services_ShapesClient: Sendable {
             metadata: metadata
         )
     }
+
+    /// Messages, and one response to all of them.
+    ///
+    /// Returns the response to all messages that `send` has sent.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    ///   that `send` throws is thrown as it is.
+    public nonisolated(nonsending) func clientStream(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Test_Services_Question>) async throws -> Swift.Void
+    ) async throws -> Test_Services_Answer {
+        try await session.clientStream(
+            "test.services.Shapes/ClientStream",
+            of: Test_Services_Question.self,
+            returning: Test_Services_Answer.self,
+            timeout: timeout,
+            metadata: metadata,
+            send
+        )
+    }
+
+    /// Messages in both directions.
+    ///
+    /// Runs `send` and `receive` side by side, and returns the result of `receive`.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    ///   - receive: takes the server's messages. They end when the handler has returned.
+    /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
+    ///   thrown as it is.
+    public nonisolated(nonsending) func bothWays<Result: Swift.Sendable>(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Test_Services_Question>) async throws -> Swift.Void,
+        receive: nonisolated(nonsending) (Lifeline.SessionMessages<Test_Services_Answer.Part>) async throws -> Result
+    ) async throws -> Result {
+        try await session.bothWays(
+            "test.services.Shapes/BothWays",
+            sending: Test_Services_Question.self,
+            receiving: Test_Services_Answer.Part.self,
+            timeout: timeout,
+            metadata: metadata,
+            send,
+            receive: receive
+        )
+    }
+
+    /// Runs `send` and `receive` side by side, and returns the result of `receive`.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    ///   - receive: takes the server's messages. They end when the handler has returned.
+    /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
+    ///   thrown as it is.
+    public nonisolated(nonsending) func emptyBothWays<Result: Swift.Sendable>(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Google_Protobuf_Empty>) async throws -> Swift.Void,
+        receive: nonisolated(nonsending) (Lifeline.SessionMessages<Google_Protobuf_Empty>) async throws -> Result
+    ) async throws -> Result {
+        try await session.bothWays(
+            "test.services.Shapes/EmptyBothWays",
+            sending: Google_Protobuf_Empty.self,
+            receiving: Google_Protobuf_Empty.self,
+            timeout: timeout,
+            metadata: metadata,
+            send,
+            receive: receive
+        )
+    }
 }
 
 /// Every shape that a method can have.
 /// The second line has what would end a comment: */ and """.
 ///
-/// What a server of `test.services.Shapes` implements.
+/// The methods that a server of `test.services.Shapes` implements.
 public protocol Test_Services_ShapesHandler: Lifeline.SessionService {
     /// A request and its response.
     func unary(_ request: Test_Services_Question, context: Lifeline.SessionContext) async throws -> Test_Services_Answer
@@ -230,10 +311,18 @@ public protocol Test_Services_ShapesHandler: Lifeline.SessionService {
     func emptyStream(_ request: Test_Services_Question, to stream: Lifeline.SessionStreamWriter<Google_Protobuf_Empty>, context: Lifeline.SessionContext) async throws
 
     func emptyClientPush(_ message: Google_Protobuf_Empty, context: Lifeline.SessionContext) async throws
+
+    /// Messages, and one response to all of them.
+    func clientStream(_ requests: Lifeline.SessionMessages<Test_Services_Question>, context: Lifeline.SessionContext) async throws -> Test_Services_Answer
+
+    /// Messages in both directions.
+    func bothWays(_ requests: Lifeline.SessionMessages<Test_Services_Question>, to stream: Lifeline.SessionStreamWriter<Test_Services_Answer.Part>, context: Lifeline.SessionContext) async throws
+
+    func emptyBothWays(_ requests: Lifeline.SessionMessages<Google_Protobuf_Empty>, to stream: Lifeline.SessionStreamWriter<Google_Protobuf_Empty>, context: Lifeline.SessionContext) async throws
 }
 
 extension Test_Services_ShapesHandler {
-    /// What clients call of `test.services.Shapes`, by the names on the wire.
+    /// The methods of `test.services.Shapes` that clients call, by their names on the wire.
     public var testServicesShapesMethods: [Lifeline.SessionMethod] {
         [
             .unary("test.services.Shapes/Unary") { try await self.unary($0, context: $1) },
@@ -242,17 +331,22 @@ extension Test_Services_ShapesHandler {
             .unary("test.services.Shapes/EmptyUnary") { try await self.emptyUnary($0, context: $1) },
             .stream("test.services.Shapes/EmptyStream") { try await self.emptyStream($0, to: $1, context: $2) },
             .push("test.services.Shapes/EmptyClientPush") { try await self.emptyClientPush($0, context: $1) },
+            .clientStream("test.services.Shapes/ClientStream") { try await self.clientStream($0, context: $1) },
+            .bothWays("test.services.Shapes/BothWays") { try await self.bothWays($0, to: $1, context: $2) },
+            .bothWays("test.services.Shapes/EmptyBothWays") { try await self.emptyBothWays($0, to: $1, context: $2) },
         ]
     }
 
-    /// `testServicesShapesMethods`. A type that handles other services, too, says `methods` itself, and adds theirs.
+    /// `testServicesShapesMethods`.
+    ///
+    /// A type that handles other services, too, declares `methods` itself, as the sum of all their methods.
     public var methods: [Lifeline.SessionMethod] { testServicesShapesMethods }
 }
 
 /// Every shape that a method can have.
 /// The second line has what would end a comment: */ and """.
 ///
-/// What a server of `test.services.Shapes` pushes.
+/// Pushes from a server of `test.services.Shapes`.
 public struct Test_Services_ShapesPushes: Sendable {
     /// The session that it is pushed to.
     public let session: Lifeline.SessionServerEnd
@@ -309,6 +403,248 @@ public struct Test_Services_ShapesPushes: Sendable {
     }
 }
 
+/// Methods that are calls by an option. Without it, those with Empty would be pushes.
+///
+/// A client of `test.services.Calls`.
+public struct Test_Services_CallsClient: Sendable {
+    /// The session that the service is called over.
+    public let session: Lifeline.SessionClient
+
+    /// Makes a client that calls the service over `session`.
+    public init(_ session: Lifeline.SessionClient) {
+        self.session = session
+    }
+
+    /// An empty response to a stream.
+    ///
+    /// Returns the response to all messages that `send` has sent.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    ///   that `send` throws is thrown as it is.
+    public nonisolated(nonsending) func upload(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Test_Services_Question>) async throws -> Swift.Void
+    ) async throws -> Google_Protobuf_Empty {
+        try await session.clientStream(
+            "test.services.Calls/Upload",
+            of: Test_Services_Question.self,
+            returning: Google_Protobuf_Empty.self,
+            timeout: timeout,
+            metadata: metadata,
+            send
+        )
+    }
+
+    /// An empty request, and a stream that answers it.
+    ///
+    /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///     Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    public func watch(
+        _ request: Google_Protobuf_Empty,
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:]
+    ) -> Lifeline.SessionStream<Test_Services_Answer> {
+        session.stream(
+            "test.services.Calls/Watch",
+            request,
+            of: Test_Services_Answer.self,
+            timeout: timeout,
+            metadata: metadata
+        )
+    }
+
+    /// Returns the response to all messages that `send` has sent.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    ///   that `send` throws is thrown as it is.
+    public nonisolated(nonsending) func emptyUpload(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Google_Protobuf_Empty>) async throws -> Swift.Void
+    ) async throws -> Google_Protobuf_Empty {
+        try await session.clientStream(
+            "test.services.Calls/EmptyUpload",
+            of: Google_Protobuf_Empty.self,
+            returning: Google_Protobuf_Empty.self,
+            timeout: timeout,
+            metadata: metadata,
+            send
+        )
+    }
+
+    /// A push, as without the option.
+    ///
+    /// Returns when the session has accepted the message. There is no answer to it.
+    ///
+    /// - Parameters:
+    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    /// - Throws: `SessionError`.
+    public nonisolated(nonsending) func report(
+        _ message: Test_Services_Question,
+        delivery: Lifeline.SessionDelivery = .reliable,
+        until stage: Lifeline.SessionPushStage = .accepted,
+        metadata: Lifeline.SessionMetadata = [:]
+    ) async throws(Lifeline.SessionError) {
+        try await session.push(
+            "test.services.Calls/Report",
+            message,
+            delivery: delivery,
+            until: stage,
+            metadata: metadata
+        )
+    }
+
+    /// The option changes nothing of the others.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    public nonisolated(nonsending) func unary(
+        _ request: Test_Services_Question,
+        timeout: Swift.Duration? = .seconds(30),
+        metadata: Lifeline.SessionMetadata = [:]
+    ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
+        try await session.call(
+            "test.services.Calls/Unary",
+            request,
+            returning: Test_Services_Answer.self,
+            timeout: timeout,
+            metadata: metadata
+        )
+    }
+
+    /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///     Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    public func stream(
+        _ request: Test_Services_Question,
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:]
+    ) -> Lifeline.SessionStream<Test_Services_Answer> {
+        session.stream(
+            "test.services.Calls/Stream",
+            request,
+            of: Test_Services_Answer.self,
+            timeout: timeout,
+            metadata: metadata
+        )
+    }
+
+    /// Returns the response to all messages that `send` has sent.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    ///   that `send` throws is thrown as it is.
+    public nonisolated(nonsending) func clientStream(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Test_Services_Question>) async throws -> Swift.Void
+    ) async throws -> Test_Services_Answer {
+        try await session.clientStream(
+            "test.services.Calls/ClientStream",
+            of: Test_Services_Question.self,
+            returning: Test_Services_Answer.self,
+            timeout: timeout,
+            metadata: metadata,
+            send
+        )
+    }
+
+    /// Runs `send` and `receive` side by side, and returns the result of `receive`.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    ///   - receive: takes the server's messages. They end when the handler has returned.
+    /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
+    ///   thrown as it is.
+    public nonisolated(nonsending) func bothWays<Result: Swift.Sendable>(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Test_Services_Question>) async throws -> Swift.Void,
+        receive: nonisolated(nonsending) (Lifeline.SessionMessages<Test_Services_Answer>) async throws -> Result
+    ) async throws -> Result {
+        try await session.bothWays(
+            "test.services.Calls/BothWays",
+            sending: Test_Services_Question.self,
+            receiving: Test_Services_Answer.self,
+            timeout: timeout,
+            metadata: metadata,
+            send,
+            receive: receive
+        )
+    }
+}
+
+/// Methods that are calls by an option. Without it, those with Empty would be pushes.
+///
+/// The methods that a server of `test.services.Calls` implements.
+public protocol Test_Services_CallsHandler: Lifeline.SessionService {
+    /// An empty response to a stream.
+    func upload(_ requests: Lifeline.SessionMessages<Test_Services_Question>, context: Lifeline.SessionContext) async throws -> Google_Protobuf_Empty
+
+    /// An empty request, and a stream that answers it.
+    func watch(_ request: Google_Protobuf_Empty, to stream: Lifeline.SessionStreamWriter<Test_Services_Answer>, context: Lifeline.SessionContext) async throws
+
+    func emptyUpload(_ requests: Lifeline.SessionMessages<Google_Protobuf_Empty>, context: Lifeline.SessionContext) async throws -> Google_Protobuf_Empty
+
+    /// A push, as without the option.
+    func report(_ message: Test_Services_Question, context: Lifeline.SessionContext) async throws
+
+    /// The option changes nothing of the others.
+    func unary(_ request: Test_Services_Question, context: Lifeline.SessionContext) async throws -> Test_Services_Answer
+
+    func stream(_ request: Test_Services_Question, to stream: Lifeline.SessionStreamWriter<Test_Services_Answer>, context: Lifeline.SessionContext) async throws
+
+    func clientStream(_ requests: Lifeline.SessionMessages<Test_Services_Question>, context: Lifeline.SessionContext) async throws -> Test_Services_Answer
+
+    func bothWays(_ requests: Lifeline.SessionMessages<Test_Services_Question>, to stream: Lifeline.SessionStreamWriter<Test_Services_Answer>, context: Lifeline.SessionContext) async throws
+}
+
+extension Test_Services_CallsHandler {
+    /// The methods of `test.services.Calls` that clients call, by their names on the wire.
+    public var testServicesCallsMethods: [Lifeline.SessionMethod] {
+        [
+            .clientStream("test.services.Calls/Upload") { try await self.upload($0, context: $1) },
+            .stream("test.services.Calls/Watch") { try await self.watch($0, to: $1, context: $2) },
+            .clientStream("test.services.Calls/EmptyUpload") { try await self.emptyUpload($0, context: $1) },
+            .push("test.services.Calls/Report") { try await self.report($0, context: $1) },
+            .unary("test.services.Calls/Unary") { try await self.unary($0, context: $1) },
+            .stream("test.services.Calls/Stream") { try await self.stream($0, to: $1, context: $2) },
+            .clientStream("test.services.Calls/ClientStream") { try await self.clientStream($0, context: $1) },
+            .bothWays("test.services.Calls/BothWays") { try await self.bothWays($0, to: $1, context: $2) },
+        ]
+    }
+
+    /// `testServicesCallsMethods`.
+    ///
+    /// A type that handles other services, too, declares `methods` itself, as the sum of all their methods.
+    public var methods: [Lifeline.SessionMethod] { testServicesCallsMethods }
+}
+
 /// Has methods that are no longer to be called.
 ///
 /// A client of `test.services.PartlyDeprecated`.
@@ -318,7 +654,7 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
 
     /// NOTE: This method was marked as deprecated in the .proto file
     ///
-    /// What the server pushes, over all connections and sessions.
+    /// The server's pushes, over all connections and sessions.
     @available(*, deprecated)
     public var oldServerPush: Lifeline.SessionPushes<Test_Services_Answer> { _oldServerPush_pushes }
     private let _oldServerPush_pushes: Lifeline.SessionPushes<Test_Services_Answer>
@@ -358,7 +694,8 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///     Default: nil.
     ///   - metadata: what travels beside the message. Default: nothing.
     @available(*, deprecated)
     public func oldStream(
@@ -417,11 +754,92 @@ public struct Test_Services_PartlyDeprecatedClient: Sendable {
             metadata: metadata
         )
     }
+
+    /// NOTE: This method was marked as deprecated in the .proto file
+    ///
+    /// Returns the response to all messages that `send` has sent.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    ///   that `send` throws is thrown as it is.
+    @available(*, deprecated)
+    public nonisolated(nonsending) func oldClientStream(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Test_Services_Question>) async throws -> Swift.Void
+    ) async throws -> Test_Services_Answer {
+        try await session.clientStream(
+            "test.services.PartlyDeprecated/OldClientStream",
+            of: Test_Services_Question.self,
+            returning: Test_Services_Answer.self,
+            timeout: timeout,
+            metadata: metadata,
+            send
+        )
+    }
+
+    /// NOTE: This method was marked as deprecated in the .proto file
+    ///
+    /// Runs `send` and `receive` side by side, and returns the result of `receive`.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    ///   - receive: takes the server's messages. They end when the handler has returned.
+    /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
+    ///   thrown as it is.
+    @available(*, deprecated)
+    public nonisolated(nonsending) func oldBothWays<Result: Swift.Sendable>(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Test_Services_Question>) async throws -> Swift.Void,
+        receive: nonisolated(nonsending) (Lifeline.SessionMessages<Test_Services_Answer>) async throws -> Result
+    ) async throws -> Result {
+        try await session.bothWays(
+            "test.services.PartlyDeprecated/OldBothWays",
+            sending: Test_Services_Question.self,
+            receiving: Test_Services_Answer.self,
+            timeout: timeout,
+            metadata: metadata,
+            send,
+            receive: receive
+        )
+    }
+
+    /// NOTE: This method was marked as deprecated in the .proto file
+    ///
+    /// Returns the response to all messages that `send` has sent.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    ///   that `send` throws is thrown as it is.
+    @available(*, deprecated)
+    public nonisolated(nonsending) func oldUpload(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Test_Services_Question>) async throws -> Swift.Void
+    ) async throws -> Google_Protobuf_Empty {
+        try await session.clientStream(
+            "test.services.PartlyDeprecated/OldUpload",
+            of: Test_Services_Question.self,
+            returning: Google_Protobuf_Empty.self,
+            timeout: timeout,
+            metadata: metadata,
+            send
+        )
+    }
 }
 
 /// Has methods that are no longer to be called.
 ///
-/// What a server of `test.services.PartlyDeprecated` implements.
+/// The methods that a server of `test.services.PartlyDeprecated` implements.
 public protocol Test_Services_PartlyDeprecatedHandler: Lifeline.SessionService {
     /// As Unary.
     ///
@@ -435,26 +853,40 @@ public protocol Test_Services_PartlyDeprecatedHandler: Lifeline.SessionService {
     func oldClientPush(_ message: Test_Services_Question, context: Lifeline.SessionContext) async throws
 
     func newUnary(_ request: Test_Services_Question, context: Lifeline.SessionContext) async throws -> Test_Services_Answer
+
+    /// NOTE: This method was marked as deprecated in the .proto file
+    func oldClientStream(_ requests: Lifeline.SessionMessages<Test_Services_Question>, context: Lifeline.SessionContext) async throws -> Test_Services_Answer
+
+    /// NOTE: This method was marked as deprecated in the .proto file
+    func oldBothWays(_ requests: Lifeline.SessionMessages<Test_Services_Question>, to stream: Lifeline.SessionStreamWriter<Test_Services_Answer>, context: Lifeline.SessionContext) async throws
+
+    /// NOTE: This method was marked as deprecated in the .proto file
+    func oldUpload(_ requests: Lifeline.SessionMessages<Test_Services_Question>, context: Lifeline.SessionContext) async throws -> Google_Protobuf_Empty
 }
 
 extension Test_Services_PartlyDeprecatedHandler {
-    /// What clients call of `test.services.PartlyDeprecated`, by the names on the wire.
+    /// The methods of `test.services.PartlyDeprecated` that clients call, by their names on the wire.
     public var testServicesPartlyDeprecatedMethods: [Lifeline.SessionMethod] {
         [
             .unary("test.services.PartlyDeprecated/OldUnary") { try await self.oldUnary($0, context: $1) },
             .stream("test.services.PartlyDeprecated/OldStream") { try await self.oldStream($0, to: $1, context: $2) },
             .push("test.services.PartlyDeprecated/OldClientPush") { try await self.oldClientPush($0, context: $1) },
             .unary("test.services.PartlyDeprecated/NewUnary") { try await self.newUnary($0, context: $1) },
+            .clientStream("test.services.PartlyDeprecated/OldClientStream") { try await self.oldClientStream($0, context: $1) },
+            .bothWays("test.services.PartlyDeprecated/OldBothWays") { try await self.oldBothWays($0, to: $1, context: $2) },
+            .clientStream("test.services.PartlyDeprecated/OldUpload") { try await self.oldUpload($0, context: $1) },
         ]
     }
 
-    /// `testServicesPartlyDeprecatedMethods`. A type that handles other services, too, says `methods` itself, and adds theirs.
+    /// `testServicesPartlyDeprecatedMethods`.
+    ///
+    /// A type that handles other services, too, declares `methods` itself, as the sum of all their methods.
     public var methods: [Lifeline.SessionMethod] { testServicesPartlyDeprecatedMethods }
 }
 
 /// Has methods that are no longer to be called.
 ///
-/// What a server of `test.services.PartlyDeprecated` pushes.
+/// Pushes from a server of `test.services.PartlyDeprecated`.
 public struct Test_Services_PartlyDeprecatedPushes: Sendable {
     /// The session that it is pushed to.
     public let session: Lifeline.SessionServerEnd
@@ -498,7 +930,7 @@ public struct Test_Services_DeprecatedClient: Sendable {
     /// The session that the service is called over.
     public let session: Lifeline.SessionClient
 
-    /// What the server pushes, over all connections and sessions.
+    /// The server's pushes, over all connections and sessions.
     public let serverPush: Lifeline.SessionPushes<Test_Services_Answer>
 
     /// Registers the pushes: those that come before anybody iterates wait, and take up the session's window.
@@ -529,26 +961,28 @@ public struct Test_Services_DeprecatedClient: Sendable {
 
 /// NOTE: This service was marked as deprecated in the .proto file.
 ///
-/// What a server of `test.services.Deprecated` implements.
+/// The methods that a server of `test.services.Deprecated` implements.
 public protocol Test_Services_DeprecatedHandler: Lifeline.SessionService {
     func unary(_ request: Test_Services_Question, context: Lifeline.SessionContext) async throws -> Test_Services_Answer
 }
 
 extension Test_Services_DeprecatedHandler {
-    /// What clients call of `test.services.Deprecated`, by the names on the wire.
+    /// The methods of `test.services.Deprecated` that clients call, by their names on the wire.
     public var testServicesDeprecatedMethods: [Lifeline.SessionMethod] {
         [
             .unary("test.services.Deprecated/Unary") { try await self.unary($0, context: $1) },
         ]
     }
 
-    /// `testServicesDeprecatedMethods`. A type that handles other services, too, says `methods` itself, and adds theirs.
+    /// `testServicesDeprecatedMethods`.
+    ///
+    /// A type that handles other services, too, declares `methods` itself, as the sum of all their methods.
     public var methods: [Lifeline.SessionMethod] { testServicesDeprecatedMethods }
 }
 
 /// NOTE: This service was marked as deprecated in the .proto file.
 ///
-/// What a server of `test.services.Deprecated` pushes.
+/// Pushes from a server of `test.services.Deprecated`.
 @available(*, deprecated)
 public struct Test_Services_DeprecatedPushes: Sendable {
     /// The session that it is pushed to.
@@ -587,7 +1021,7 @@ public struct Test_Services_OnlyPushesClient: Sendable {
     /// The session that the service is called over.
     public let session: Lifeline.SessionClient
 
-    /// What the server pushes, over all connections and sessions.
+    /// The server's pushes, over all connections and sessions.
     public let news: Lifeline.SessionPushes<Test_Services_Answer>
 
     /// Registers the pushes: those that come before anybody iterates wait, and take up the session's window.
@@ -598,7 +1032,7 @@ public struct Test_Services_OnlyPushesClient: Sendable {
     }
 }
 
-/// What a server of `test.services.OnlyPushes` pushes.
+/// Pushes from a server of `test.services.OnlyPushes`.
 public struct Test_Services_OnlyPushesPushes: Sendable {
     /// The session that it is pushed to.
     public let session: Lifeline.SessionServerEnd

@@ -74,12 +74,28 @@ public import LifelineMessages
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
+@frozen public struct Result: LifelineMessages.Message {
+    @frozen public struct Result_: LifelineMessages.Message {
+        public typealias _Fields = CTestServices.Pb__Result__Result
+        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { pb__result__result___get_table() }
+        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    }
+
+    public typealias _Fields = CTestServices.Pb__Result
+    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { pb__result__get_table() }
+    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+}
+
 /// A client of `Session`.
 public struct SessionServiceClient: Sendable {
     /// The session that the service is called over.
     public let session: Lifeline.SessionClient
 
-    /// What the server pushes, over all connections and sessions.
+    /// The server's pushes, over all connections and sessions.
     public let news: Lifeline.SessionPushes<SendableMessage>
 
     /// Registers the pushes: those that come before anybody iterates wait, and take up the session's window.
@@ -110,7 +126,8 @@ public struct SessionServiceClient: Sendable {
     /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
     ///
     /// - Parameters:
-    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///     Default: nil.
     ///   - metadata: what travels beside the message. Default: nothing.
     public func watch(
         _ request: Duration,
@@ -165,9 +182,110 @@ public struct SessionServiceClient: Sendable {
             metadata: metadata
         )
     }
+
+    /// Returns the response to all messages that `send` has sent.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error
+    ///   that `send` throws is thrown as it is.
+    public nonisolated(nonsending) func record(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Array>) async throws -> Swift.Void
+    ) async throws -> Result {
+        try await session.clientStream(
+            "Session/Record",
+            of: Array.self,
+            returning: Result.self,
+            timeout: timeout,
+            metadata: metadata,
+            send
+        )
+    }
+
+    /// Runs `send` and `receive` side by side, and returns the result of `receive`.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    ///   - receive: takes the server's messages. They end when the handler has returned.
+    /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
+    ///   thrown as it is.
+    public nonisolated(nonsending) func talk<Result_: Swift.Sendable>(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Result>) async throws -> Swift.Void,
+        receive: nonisolated(nonsending) (Lifeline.SessionMessages<Array>) async throws -> Result_
+    ) async throws -> Result_ {
+        try await session.bothWays(
+            "Session/Talk",
+            sending: Result.self,
+            receiving: Array.self,
+            timeout: timeout,
+            metadata: metadata,
+            send,
+            receive: receive
+        )
+    }
+
+    /// Runs `send` and `receive` side by side, and returns the result of `receive`.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    ///   - receive: takes the server's messages. They end when the handler has returned.
+    /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
+    ///   thrown as it is.
+    public nonisolated(nonsending) func talkOfParts<Result_: Swift.Sendable>(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Array>) async throws -> Swift.Void,
+        receive: nonisolated(nonsending) (Lifeline.SessionMessages<Result.Result_>) async throws -> Result_
+    ) async throws -> Result_ {
+        try await session.bothWays(
+            "Session/TalkOfParts",
+            sending: Array.self,
+            receiving: Result.Result_.self,
+            timeout: timeout,
+            metadata: metadata,
+            send,
+            receive: receive
+        )
+    }
+
+    /// Runs `send` and `receive` side by side, and returns the result of `receive`.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    ///   - send: sends the messages. The server sees their end when it returns.
+    ///   - receive: takes the server's messages. They end when the handler has returned.
+    /// - Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is
+    ///   thrown as it is.
+    public nonisolated(nonsending) func talkOfOthers<Result: Swift.Sendable>(
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:],
+        _ send: @Sendable @escaping (Lifeline.SessionStreamWriter<Array>) async throws -> Swift.Void,
+        receive: nonisolated(nonsending) (Lifeline.SessionMessages<Array>) async throws -> Result
+    ) async throws -> Result {
+        try await session.bothWays(
+            "Session/TalkOfOthers",
+            sending: Array.self,
+            receiving: Array.self,
+            timeout: timeout,
+            metadata: metadata,
+            send,
+            receive: receive
+        )
+    }
 }
 
-/// What a server of `Session` implements.
+/// The methods that a server of `Session` implements.
 public protocol SessionServiceHandler: Lifeline.SessionService {
     func call(_ request: LifelineMessage, context: Lifeline.SessionContext) async throws -> SessionClient
 
@@ -176,24 +294,38 @@ public protocol SessionServiceHandler: Lifeline.SessionService {
     func report(_ message: Array, context: Lifeline.SessionContext) async throws
 
     func methodsMethod(_ request: SessionMethod, context: Lifeline.SessionContext) async throws -> SessionMethod
+
+    func record(_ requests: Lifeline.SessionMessages<Array>, context: Lifeline.SessionContext) async throws -> Result
+
+    func talk(_ requests: Lifeline.SessionMessages<Result>, to stream: Lifeline.SessionStreamWriter<Array>, context: Lifeline.SessionContext) async throws
+
+    func talkOfParts(_ requests: Lifeline.SessionMessages<Array>, to stream: Lifeline.SessionStreamWriter<Result.Result_>, context: Lifeline.SessionContext) async throws
+
+    func talkOfOthers(_ requests: Lifeline.SessionMessages<Array>, to stream: Lifeline.SessionStreamWriter<Array>, context: Lifeline.SessionContext) async throws
 }
 
 extension SessionServiceHandler {
-    /// What clients call of `Session`, by the names on the wire.
+    /// The methods of `Session` that clients call, by their names on the wire.
     public var sessionServiceMethods: [Lifeline.SessionMethod] {
         [
             .unary("Session/Call") { try await self.call($0, context: $1) },
             .stream("Session/Watch") { try await self.watch($0, to: $1, context: $2) },
             .push("Session/Report") { try await self.report($0, context: $1) },
             .unary("Session/Methods") { try await self.methodsMethod($0, context: $1) },
+            .clientStream("Session/Record") { try await self.record($0, context: $1) },
+            .bothWays("Session/Talk") { try await self.talk($0, to: $1, context: $2) },
+            .bothWays("Session/TalkOfParts") { try await self.talkOfParts($0, to: $1, context: $2) },
+            .bothWays("Session/TalkOfOthers") { try await self.talkOfOthers($0, to: $1, context: $2) },
         ]
     }
 
-    /// `sessionServiceMethods`. A type that handles other services, too, says `methods` itself, and adds theirs.
+    /// `sessionServiceMethods`.
+    ///
+    /// A type that handles other services, too, declares `methods` itself, as the sum of all their methods.
     public var methods: [Lifeline.SessionMethod] { sessionServiceMethods }
 }
 
-/// What a server of `Session` pushes.
+/// Pushes from a server of `Session`.
 public struct SessionServicePushes: Sendable {
     /// The session that it is pushed to.
     public let session: Lifeline.SessionServerEnd

@@ -16,7 +16,8 @@ struct Options {
           --visibility LEVEL         public, package or internal (default: public)
           --services true|false|only whether services become Swift; only: and nothing else does, into a Swift target of their
                                      own, which --swift-target names (default: true)
-          --import-path DIR          where imported .proto files are; may be repeated (those of protobuf itself are found)
+          --import-path DIR          where imported .proto files are; may be repeated (those of protobuf itself, and
+                                     lifeline/options.proto, are found)
           --module-mapping FILE_OR_FOLDER:SWIFT_MODULE:C_MODULE
                                      where imported files were generated; may be repeated
 

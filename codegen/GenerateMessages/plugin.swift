@@ -25,7 +25,7 @@ struct GenerateMessages: CommandPlugin {
         try run(
             protoc(),
             ["--plugin=protoc-gen-lifeline=\(try context.tool(named: "protoc-gen-lifeline").url.path)"]
-                + ([protoFolder] + importFolders).map { "-I\($0.path)" }
+                + ([protoFolder] + importFolders).map { "-I\($0.path)" } + [try importPathOfOptions(in: package)]
                 + ["--lifeline_out=\(output.path)", "--lifeline_opt=\(parameter)"] + protos
         )
         try GeneratedFiles(targets: targets, packageFolder: package.directoryURL).replace(with: output)
@@ -42,6 +42,16 @@ struct GenerateMessages: CommandPlugin {
             )
         }
         return protos
+    }
+
+    /// Lets protoc find `lifeline/options.proto`, but no other schema of Lifeline's: it maps a path to the file.
+    private func importPathOfOptions(in package: Package) throws -> String {
+        let packages = [package] + package.dependencies.map(\.package)
+        guard let lifeline = packages.first(where: { $0.targets.contains { $0.name == "protoc-gen-lifeline" } }) else {
+            throw PluginError("Package.swift does not depend on the package that has protoc-gen-lifeline.")
+        }
+        let path = "lifeline/options.proto"
+        return "-I\(path)=\(lifeline.directoryURL.appending(path: "Protos/\(path)").path)"
     }
 
     private func protoc() throws -> URL {

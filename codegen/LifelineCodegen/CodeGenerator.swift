@@ -31,8 +31,7 @@ package struct CodeGenerator {
         for request: Google_Protobuf_Compiler_CodeGeneratorRequest
     ) throws -> [File] {
         let options = try GeneratorOptions(parameter: request.parameter)
-        try SchemaCheck.check(request.protoFile, generating: request.fileToGenerate, services: options.services)
-
+        try SchemaCheck.check(request.protoFile, generating: request.fileToGenerate)
         try checkPaths(of: request.fileToGenerate, options: options)
 
         let schema = Schema(DescriptorSet(protos: request.protoFile))

@@ -5,15 +5,13 @@ internal import SwiftProtobufPluginLibrary
 enum SchemaCheck {
     static func check(
         _ files: [Google_Protobuf_FileDescriptorProto],
-        generating names: [String],
-        services: GeneratorOptions.Services
+        generating names: [String]
     ) throws {
         for file in files { try checkSyntax(of: file) }
         for file in files where names.contains(file.name) {
             for (index, message) in file.messageType.enumerated() {
                 try check(message, at: [4, Int32(index)], named: message.name, in: file)
             }
-            if services != .leftOut { try checkServices(of: file) }
         }
     }
 
@@ -49,48 +47,6 @@ enum SchemaCheck {
         for (index, nested) in message.nestedType.enumerated() {
             try check(nested, at: path + [3, Int32(index)], named: "\(name).\(nested.name)", in: file)
         }
-    }
-}
-
-// MARK: - Services
-
-extension SchemaCheck {
-    private static func checkServices(of file: Google_Protobuf_FileDescriptorProto) throws {
-        for (serviceIndex, service) in file.service.enumerated() {
-            for (index, method) in service.method.enumerated() {
-                try check(method, at: [6, Int32(serviceIndex), 2, Int32(index)], of: service.name, in: file)
-            }
-        }
-    }
-
-    private static func check(
-        _ method: Google_Protobuf_MethodDescriptorProto,
-        at path: [Int32],
-        of service: String,
-        in file: Google_Protobuf_FileDescriptorProto
-    ) throws {
-        // Names of types have a dot in front here.
-        let (input, output) = (String(method.inputType.dropFirst()), String(method.outputType.dropFirst()))
-        let shape = ServiceMethod.Shape(
-            input: input,
-            isInputStreamed: method.clientStreaming,
-            output: output,
-            isOutputStreamed: method.serverStreaming
-        )
-        if shape != nil { return }
-        let (name, empty) = (method.name, ServiceMethod.empty)
-        let remedy =
-            method.serverStreaming
-            ? "has streams both ways, which sessions do not have. Declare one method for each way, which push: "
-                + "rpc \(name)(stream \(input)) returns (\(empty)); and, under another name, "
-                + "rpc \(name)Pushes(\(empty)) returns (stream \(output));"
-            : "has a stream of requests with one response, which sessions do not have. Declare "
-                + "rpc \(name)(stream \(input)) returns (\(empty)); for messages that are not answered, or "
-                + "rpc \(name)(\(input)) returns (\(output)); for requests with a response each."
-        throw GeneratorError(
-            "\(file.position(of: path)): method \(name) of service \(service) \(remedy) "
-                + "Or leave services out with --lifeline_opt=Services=false."
-        )
     }
 }
 

@@ -1,14 +1,18 @@
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-/// A method of a service: what it is, and how Swift and the wire name it.
+/// A method of a service: its shape, and its names in Swift and on the wire.
 struct ServiceMethod {
-    /// What a method may be. Sessions have no other ones.
+    /// The kinds of calls that gRPC has, and the two kinds of pushes.
     enum Shape: Equatable {
         /// `rpc Say(A) returns (B)`: a request, and its response.
         case unary
         /// `rpc Watch(A) returns (stream B)`: a request that any number of messages answer.
         case stream
+        /// `rpc Record(stream A) returns (B)`: any number of messages, and one response to all of them.
+        case clientStream
+        /// `rpc Talk(stream A) returns (stream B)`: any number of messages in each direction.
+        case bothWays
         /// `rpc Report(stream A) returns (google.protobuf.Empty)`: messages to the server that it does not answer.
         case clientPush
         /// `rpc News(google.protobuf.Empty) returns (stream B)`: messages that the server sends of its own accord.
@@ -26,17 +30,14 @@ struct ServiceMethod {
     var pathLiteral: String { "\"\(path)\"" }
     let descriptor: MethodDescriptor
 
-    /// Nil for a shape that `SchemaCheck` refuses.
-    init?(_ method: MethodDescriptor, name: String) {
-        guard
-            let shape = Shape(
-                input: method.inputType.fullName,
-                isInputStreamed: method.clientStreaming,
-                output: method.outputType.fullName,
-                isOutputStreamed: method.serverStreaming
-            )
-        else { return nil }
-        self.shape = shape
+    init(_ method: MethodDescriptor, name: String) {
+        shape = Shape(
+            input: method.inputType.fullName,
+            isInputStreamed: method.clientStreaming,
+            output: method.outputType.fullName,
+            isOutputStreamed: method.serverStreaming,
+            isAlwaysCall: method.options.isAlwaysCall
+        )
         self.name = name
         path = "\(method.service.fullName)/\(method.name)"
         descriptor = method
@@ -47,7 +48,7 @@ struct ServiceMethod {
     /// The messages that its Swift names. An Empty that only marks a push is none of them.
     var usedMessages: [Descriptor] {
         switch shape {
-        case .unary, .stream: [descriptor.inputType, descriptor.outputType]
+        case .unary, .stream, .clientStream, .bothWays: [descriptor.inputType, descriptor.outputType]
         case .clientPush: [descriptor.inputType]
         case .serverPush: [descriptor.outputType]
         }
@@ -55,13 +56,32 @@ struct ServiceMethod {
 }
 
 extension ServiceMethod.Shape {
-    /// Nil where there is no such shape. Types are full names, without a dot in front.
-    init?(input: String, isInputStreamed: Bool, output: String, isOutputStreamed: Bool) {
+    /// - Parameters:
+    ///   - input, output: full names, without a dot in front.
+    ///   - isAlwaysCall: whether the method is a call even where google.protobuf.Empty would make it a push.
+    init(input: String, isInputStreamed: Bool, output: String, isOutputStreamed: Bool, isAlwaysCall: Bool) {
+        let empty = isAlwaysCall ? nil : ServiceMethod.empty
         switch (isInputStreamed, isOutputStreamed) {
         case (false, false): self = .unary
-        case (false, true): self = input == ServiceMethod.empty ? .serverPush : .stream
-        case (true, false) where output == ServiceMethod.empty: self = .clientPush
-        case (true, _): return nil
+        case (false, true): self = input == empty ? .serverPush : .stream
+        case (true, false): self = output == empty ? .clientPush : .clientStream
+        case (true, true): self = .bothWays
         }
+    }
+}
+
+// MARK: - The option
+
+extension Google_Protobuf_MethodOptions {
+    /// `(lifeline.call)` of Protos/lifeline/options.proto.
+    private static let call = MessageExtension<OptionalExtensionField<ProtobufBool>, Self>(
+        _protobuf_fieldNumber: 51270,
+        fieldName: "lifeline.call"
+    )
+
+    /// Whether `(lifeline.call)` is true. It is among the unknown fields, for protoc's request is read without extensions.
+    fileprivate var isAlwaysCall: Bool {
+        let known = try? Self(serializedBytes: unknownFields.data, extensions: SimpleExtensionMap([Self.call]))
+        return known?.getExtensionValue(ext: Self.call) ?? false
     }
 }

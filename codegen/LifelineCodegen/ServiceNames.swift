@@ -10,8 +10,8 @@ struct ServiceNames {
         let client: String
         let handler: String
         let pushes: String
-        /// What lists the methods: a property of every handler, named after the whole type, so that one type can handle two
-        /// versions of a service.
+        /// The list of the methods: a property of every handler, named after the whole type, so that one type can handle
+        /// two versions of a service.
         let table: String
 
         fileprivate init(base: String) {
@@ -24,7 +24,7 @@ struct ServiceNames {
         var all: [String] { [client, handler, pushes] }
     }
 
-    /// What the types have besides the service's methods, and what cannot be a member's name even in backticks.
+    /// Other members of the types, and names that no member can have even in backticks.
     private static let reservedMethods: Set<String> = ["init", "methods", "self", "session"]
 
     private static let keywords = swiftKeywordsUsedInDeclarations.union(swiftKeywordsUsedInStatements)
@@ -67,6 +67,6 @@ extension ServiceNames {
 
     /// The service's methods, in the order of the file.
     func methods(_ service: ServiceDescriptor) -> [ServiceMethod] {
-        service.methods.compactMap { ServiceMethod($0, name: methods[$0.fullName] ?? $0.name) }
+        service.methods.map { ServiceMethod($0, name: methods[$0.fullName] ?? $0.name) }
     }
 }

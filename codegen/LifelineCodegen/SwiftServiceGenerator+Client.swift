@@ -18,6 +18,8 @@ extension SwiftServiceGenerator {
                 switch method.shape {
                 case .unary: printUnary(method, to: &printer)
                 case .stream: printStream(method, to: &printer)
+                case .clientStream: printClientStream(method, to: &printer)
+                case .bothWays: printBothWays(method, to: &printer)
                 case .clientPush: printPush(method, to: &printer)
                 case .serverPush: break
                 }
@@ -61,7 +63,7 @@ extension SwiftServiceGenerator {
         printer.print("")
         printComments(
             comments(push),
-            "What the server pushes, over all connections and sessions.",
+            "The server's pushes, over all connections and sessions.",
             to: &printer
         )
         printDeprecation(of: push, to: &printer)
@@ -110,7 +112,8 @@ extension SwiftServiceGenerator {
             "Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.",
             "",
             "- Parameters:",
-            "  - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes. Default: nil.",
+            "  - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.",
+            "    Default: nil.",
             Self.metadataComment,
             to: &printer
         )
@@ -131,6 +134,92 @@ extension SwiftServiceGenerator {
             "}"
         )
     }
+
+    private func printClientStream(_ method: ServiceMethod, to printer: inout SourcePrinter) {
+        printer.print("")
+        printComments(
+            comments(method),
+            "Returns the response to all messages that `send` has sent.",
+            "",
+            "- Parameters:",
+            Self.callTimeoutComment,
+            Self.metadataComment,
+            Self.sendComment,
+            "- Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response. An error",
+            "  that `send` throws is thrown as it is.",
+            to: &printer
+        )
+        printDeprecation(of: method, to: &printer)
+        printer.print(
+            "\(context.modifier)nonisolated(nonsending) func \(method.name)(",
+            "    timeout: \(Self.duration)? = nil,",
+            "    \(metadataParameter),",
+            "    \(sendParameter(method))",
+            ") async throws -> \(output(method)) {",
+            "    try await session.clientStream(",
+            "        \(method.pathLiteral),",
+            "        of: \(input(method)).self,",
+            "        returning: \(output(method)).self,",
+            "        timeout: timeout,",
+            "        metadata: metadata,",
+            "        send",
+            "    )",
+            "}"
+        )
+    }
+
+    private func printBothWays(_ method: ServiceMethod, to printer: inout SourcePrinter) {
+        let result = nameOfResult(of: method)
+        printer.print("")
+        printComments(
+            comments(method),
+            "Runs `send` and `receive` side by side, and returns the result of `receive`.",
+            "",
+            "- Parameters:",
+            Self.callTimeoutComment,
+            Self.metadataComment,
+            Self.sendComment,
+            "  - receive: takes the server's messages. They end when the handler has returned.",
+            "- Throws: `SessionError`; `SessionError.status` is the handler's. An error that `send` or `receive` throws is",
+            "  thrown as it is.",
+            to: &printer
+        )
+        printDeprecation(of: method, to: &printer)
+        printer.print(
+            "\(context.modifier)nonisolated(nonsending) func \(method.name)<\(result): Swift.Sendable>(",
+            "    timeout: \(Self.duration)? = nil,",
+            "    \(metadataParameter),",
+            "    \(sendParameter(method)),",
+            "    receive: nonisolated(nonsending) (\(messages(output(method)))) async throws -> \(result)",
+            ") async throws -> \(result) {",
+            "    try await session.bothWays(",
+            "        \(method.pathLiteral),",
+            "        sending: \(input(method)).self,",
+            "        receiving: \(output(method)).self,",
+            "        timeout: timeout,",
+            "        metadata: metadata,",
+            "        send,",
+            "        receive: receive",
+            "    )",
+            "}"
+        )
+    }
+
+    private func sendParameter(_ method: ServiceMethod) -> String {
+        "_ send: @Sendable @escaping (\(writer(input(method)))) async throws -> Swift.Void"
+    }
+
+    /// The generic parameter for what `receive` returns. It hides types of its name, so the method's own have another.
+    private func nameOfResult(of method: ServiceMethod) -> String {
+        let used = [input(method), output(method)].compactMap { $0.split(separator: ".").first }
+        var name = "Result"
+        while used.contains(name[...]) { name += "_" }
+        return name
+    }
+
+    private static let callTimeoutComment =
+        "  - timeout: how long the call may take, from now on; nil: as long as it takes. Default: nil."
+    private static let sendComment = "  - send: sends the messages. The server sees their end when it returns."
 
     private func printPush(_ method: ServiceMethod, to printer: inout SourcePrinter) {
         printer.print("")

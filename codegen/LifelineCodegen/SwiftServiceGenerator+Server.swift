@@ -4,7 +4,7 @@ extension SwiftServiceGenerator {
     /// Writes the protocol with a requirement for each method that clients call, and the table that leads there.
     func printHandler(to printer: inout SourcePrinter) {
         let handled = methods.filter { $0.shape != .serverPush }
-        printComments(comments, "What a server of `\(service.fullName)` implements.", to: &printer)
+        printComments(comments, "The methods that a server of `\(service.fullName)` implements.", to: &printer)
         printer.print("\(context.modifier)protocol \(names.handler): \(session("SessionService")) {")
         printer.withIndentation { printer in
             for (index, method) in handled.enumerated() {
@@ -16,7 +16,7 @@ extension SwiftServiceGenerator {
         printer.print("}", "", "extension \(names.handler) {")
         printer.withIndentation { printer in
             printer.print(
-                "/// What clients call of `\(service.fullName)`, by the names on the wire.",
+                "/// The methods of `\(service.fullName)` that clients call, by their names on the wire.",
                 "\(context.modifier)var \(names.table): [\(session("SessionMethod"))] {",
                 "    ["
             )
@@ -27,7 +27,9 @@ extension SwiftServiceGenerator {
                 "    ]",
                 "}",
                 "",
-                "/// `\(names.table)`. A type that handles other services, too, says `methods` itself, and adds theirs.",
+                "/// `\(names.table)`.",
+                "///",
+                "/// A type that handles other services, too, declares `methods` itself, as the sum of all their methods.",
                 "\(context.modifier)var methods: [\(session("SessionMethod"))] { \(names.table) }"
             )
         }
@@ -39,11 +41,17 @@ extension SwiftServiceGenerator {
         let parameters =
             switch method.shape {
             case .unary: "_ request: \(input(method)), \(context)"
-            case .stream:
-                "_ request: \(input(method)), to stream: \(session("SessionStreamWriter"))<\(output(method))>, \(context)"
+            case .stream: "_ request: \(input(method)), to stream: \(writer(output(method))), \(context)"
+            case .clientStream: "_ requests: \(messages(input(method))), \(context)"
+            case .bothWays:
+                "_ requests: \(messages(input(method))), to stream: \(writer(output(method))), \(context)"
             case .clientPush, .serverPush: "_ message: \(input(method)), \(context)"
             }
-        let result = method.shape == .unary ? " -> \(output(method))" : ""
+        let result =
+            switch method.shape {
+            case .unary, .clientStream: " -> \(output(method))"
+            case .stream, .bothWays, .clientPush, .serverPush: ""
+            }
         return "func \(method.name)(\(parameters)) async throws\(result)"
     }
 
@@ -53,13 +61,15 @@ extension SwiftServiceGenerator {
         return switch method.shape {
         case .unary: ".unary(\(path)) { \(call)($0, context: $1) }"
         case .stream: ".stream(\(path)) { \(call)($0, to: $1, context: $2) }"
+        case .clientStream: ".clientStream(\(path)) { \(call)($0, context: $1) }"
+        case .bothWays: ".bothWays(\(path)) { \(call)($0, to: $1, context: $2) }"
         case .clientPush, .serverPush: ".push(\(path)) { \(call)($0, context: $1) }"
         }
     }
 
     /// Writes the struct that pushes to one session.
     func printPushes(to printer: inout SourcePrinter) {
-        printComments(comments, "What a server of `\(service.fullName)` pushes.", to: &printer)
+        printComments(comments, "Pushes from a server of `\(service.fullName)`.", to: &printer)
         printDeprecation(to: &printer)
         printer.print("\(context.modifier)struct \(names.pushes): Sendable {")
         printer.withIndentation { printer in

@@ -17,14 +17,15 @@ struct SwiftServiceGenerator {
 
     func print(to printer: inout SourcePrinter) {
         printClient(to: &printer)
-        // What only pushes needs no handler, and what never does nothing to push with.
+        // A service of which all methods are the server's pushes needs no handler; one without such pushes, no struct
+        // for them.
         if methods.contains(where: { $0.shape != .serverPush }) { printHandler(to: &printer) }
         if methods.contains(where: { $0.shape == .serverPush }) { printPushes(to: &printer) }
     }
 
-    // MARK: What all parts have
+    // MARK: Tools of all parts
 
-    /// Comments of the .proto file's with what all such declarations say behind them.
+    /// The .proto file's comments, and `lines` behind them.
     func printComments(_ comments: String, _ lines: String..., to printer: inout SourcePrinter) {
         printer.printComments(comments)
         if !comments.isEmpty { printer.print("///") }
@@ -46,8 +47,14 @@ struct SwiftServiceGenerator {
     var comments: String { service.protoSourceCommentsWithDeprecation() }
     func comments(_ method: ServiceMethod) -> String { method.descriptor.protoSourceCommentsWithDeprecation() }
 
-    /// What the type of a message's metadata, and all the others of sessions, are called here.
+    /// A type of the sessions' module, qualified: a message may have its name.
     func session(_ name: String) -> String { "\(SwiftContext.sessions).\(name)" }
+
+    /// Where one end of a stream sends the messages of a type.
+    func writer(_ message: String) -> String { "\(session("SessionStreamWriter"))<\(message)>" }
+
+    /// The messages of a type that one end of a stream receives.
+    func messages(_ message: String) -> String { "\(session("SessionMessages"))<\(message)>" }
 
     /// A parameter's declaration, which the client and the server's pushes have alike.
     var metadataParameter: String { "metadata: \(session("SessionMetadata")) = [:]" }

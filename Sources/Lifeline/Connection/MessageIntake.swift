@@ -11,8 +11,6 @@ package enum InputEndReason: Sendable {
 /// Takes messages out of those that arrive on a connection, on its event loop, before they are handed on.
 package protocol MessageIntake<Message>: AnyObject, Sendable {
     associatedtype Message: Sendable
-    /// Whether the heartbeat's messages are offered to `consume`, too.
-    var seesHeartbeats: Bool { get }
     /// A connection begins; the one before has ended.
     func connectionBegan()
     /// Consumes the message, which had so many bytes on the wire. Returns false to have it handed on.
@@ -27,7 +25,6 @@ package protocol MessageIntake<Message>: AnyObject, Sendable {
 
 // Defaults of the members that few intakes need.
 extension MessageIntake {
-    package var seesHeartbeats: Bool { false }
     package func connectionBegan() {}
     package func batchEnded() {}
     package func inputEnded(_ end: InputEndReason) {}

@@ -51,11 +51,9 @@ struct MessageReceiver<Sink: MessageSink>: FrameReceiver {
     /// were freed, as it does from 128 KiB on (`M_TRIM_THRESHOLD`): chat messages of 300 bytes took 0.75 µs in place of
     /// 0.48. Each further part costs what waking the task that takes its messages does, some 10,000 instructions.
     ///
-    /// 128 KiB where an intake takes messages: a session acknowledges each part, and pushes took 1.2 times as long with
-    /// 32 KiB.
+    /// 128 KiB where an intake takes messages, which keeps none of them.
     ///
-    /// And 1,024 frames, which take a session some hundred microseconds: frames of a byte or two cost as much as any
-    /// others.
+    /// And 1,024 frames: frames of a byte or two cost as much as any others.
     var partLimit: PartLimit { PartLimit(byteCount: intake == nil ? 32 << 10 : 128 << 10, frameCount: 1024) }
 
     mutating func receive(_ run: FrameRun) throws {
@@ -101,10 +99,8 @@ struct MessageReceiver<Sink: MessageSink>: FrameReceiver {
             (batch, cost) = ([], 0)
             costs.removeAll(keepingCapacity: costs.count < 1024)
         }
-        let seesHeartbeats = intake?.seesHeartbeats == true
-        if let heartbeat, !seesHeartbeats { takeHeartbeats(heartbeat) }
+        if let heartbeat { takeHeartbeats(heartbeat) }
         if let intake { takeMessages(intake) }
-        if let heartbeat, seesHeartbeats { takeHeartbeats(heartbeat) }
         return inbox.receive(batch, cost: cost)
     }
 

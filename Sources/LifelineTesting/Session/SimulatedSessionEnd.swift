@@ -4,35 +4,64 @@ package import LifelineCore
 /// One end of a simulated session: the machine of the real one, over connections of bytes.
 ///
 /// It runs the actions that are about connections, and tells `onActions` of all of them, in order: the simulation acts
-/// for the user. It writes as long as its connection has room whenever something happened.
+/// for the user. Whenever something happened, it writes as long as its connection has room.
 package final class SimulatedSessionEnd {
-    package typealias Machine = SessionMachine<SessionPayload, Int>
     package typealias Side = SimulatedSessionLink.Side
+
+    /// The content of a message: encoded fields of its kind, such as metadata, and the encoded message.
+    package struct Content {
+        package var fields: [UInt8]
+        package var payload: [UInt8]
+
+        package init(fields: [UInt8] = [], payload: [UInt8] = []) {
+            (self.fields, self.payload) = (fields, payload)
+        }
+
+        package var byteCount: Int { fields.count + payload.count }
+
+        func borrowed<Result>(_ body: (SessionMachine.Content) -> Result) -> Result {
+            fields.withUnsafeBytes { fields in
+                payload.withUnsafeBytes { body(SessionMachine.Content(fields: fields, payload: $0)) }
+            }
+        }
+    }
+
+    /// An opening or a frame on its connections, as the machine sees it.
+    package enum Traffic {
+        /// The peer goes on behind these places; nil: a session begins.
+        case opened(OpeningProgress?)
+        /// A frame that the machine has handed out, without its length in front, even if the connection has refused it.
+        case sent(UnsafeRawBufferPointer)
+        /// A frame that the machine is about to take.
+        case received(UnsafeRawBufferPointer)
+    }
 
     package let side: Side
     package let options: SessionOptions
-    package private(set) var machine: Machine
+    package internal(set) var machine: SessionMachine
     /// The present connection.
     package private(set) var link: SimulatedSessionLink?
     /// Other connections that are not gone yet: older ones, and those for which the machine has no use.
     private var otherLinks: [UInt64: SimulatedSessionLink] = [:]
-    /// What the machine decided at one time.
-    package var onActions: ([Machine.Action]) -> Void = { _ in }
-    /// What goes with each opening.
-    package var details = SessionOpeningDetails()
+    /// The decisions of the machine at one time. Messages in them are valid during the call.
+    package var onActions: ([SessionMachine.Action]) -> Void = { _ in }
+    package var onTraffic: ((Traffic) -> Void)?
+    /// The details of each opening.
+    package var details = SessionMachine.OpeningDetails()
+    /// About how many bytes it writes before it looks again whether there is room.
+    package var offeredByteCount = 1 << 10
 
-    /// What it shares with other sessions; nil: nothing.
+    /// The budget that it shares with other sessions; nil: none.
     package var budget: SimulatedSessionBudget? {
         didSet { machine.allowance = budget == nil ? .unlimited : .none }
     }
 
-    /// Whether it leaves `received` 0 in its openings, and so is sent again what it has not processed.
-    package var understatesReceived = false
-
-    /// How many frames connections have refused.
+    /// How many times connections have refused what was written.
     package private(set) var failedSendCount = 0
+    /// Frames that came over a connection when they did not count any more: what has a place is sent again.
+    package private(set) var ignoredFrameCount = 0
 
-    private var batches: [[Machine.Action]] = []
+    private var batches: [[SessionMachine.Action]] = []
     private var runsBatches = false
     /// Connections that were closed at once.
     private var closedLinks: [SimulatedSessionLink] = []
@@ -40,14 +69,15 @@ package final class SimulatedSessionEnd {
     package init(_ side: Side, options: SessionOptions) {
         self.side = side
         self.options = options
-        machine = Machine(role: side == .client ? .client : .server, options: options)
+        machine = SessionMachine(role: side == .client ? .client : .server, options: options)
     }
 
     // MARK: Connections
 
     /// A client has a connection, in place of the one that it had.
     package func connected(over link: SimulatedSessionLink, now: MonotonicTime) {
-        let actions = machine.connected(over: link.id, now: now)
+        var actions: [SessionMachine.Action] = []
+        machine.connected(over: link.id, details, now: now, into: &actions)
         replaceLink(link)
         perform(actions, now: now)
     }
@@ -56,14 +86,26 @@ package final class SimulatedSessionEnd {
     ///
     /// - Returns: what to say on it if it does not get the session.
     package func opened(
-        by hello: SessionHello,
+        by hello: ClientOpening,
         _ credentials: SessionCredentials,
         isResumed: Bool,
         over link: SimulatedSessionLink,
         now: MonotonicTime
     ) -> SessionGoodbye? {
-        let (refusal, actions) = machine.opened(by: hello, credentials, isResumed: isResumed, over: link.id, now: now)
-        if refusal == nil { replaceLink(link) }
+        var actions: [SessionMachine.Action] = []
+        let refusal = machine.opened(
+            by: hello,
+            credentials,
+            isResumed: isResumed,
+            over: link.id,
+            details,
+            now: now,
+            into: &actions
+        )
+        if refusal == nil {
+            replaceLink(link)
+            onTraffic?(.opened(isResumed ? hello.progress : nil))
+        }
         perform(actions, now: now)
         return refusal
     }
@@ -83,140 +125,121 @@ package final class SimulatedSessionEnd {
     package func disconnected(_ link: SimulatedSessionLink, now: MonotonicTime) {
         otherLinks[link.id] = nil
         if self.link === link { self.link = nil }
-        perform(machine.disconnected(link.id, now: now), now: now)
+        var actions: [SessionMachine.Action] = []
+        machine.disconnected(link.id, now: now, into: &actions)
+        perform(actions, now: now)
     }
 
-    /// Takes what came over a connection.
+    /// Takes frames that came over a connection.
     package func received(
-        _ frames: [Result<SimulatedSessionLink.Frame, SessionViolation>],
+        _ frames: [SimulatedSessionLink.Frame],
         over link: SimulatedSessionLink,
         now: MonotonicTime
     ) {
+        precondition(!runsBatches, "a frame came within another event, and would be borrowed for too long")
         for frame in frames {
             switch frame {
-            case .success(let frame):
-                take(machine.lacking(for: frame))
-                perform(machine.received(frame, over: link.id, now: now), pumps: false, now: now)
+            case .success(let bytes): bytes.withUnsafeBytes { receive($0, over: link, now: now) }
             case .failure(let violation):
-                perform(machine.receivedViolation(violation, over: link.id, now: now), pumps: false, now: now)
+                var actions: [SessionMachine.Action] = []
+                machine.receivedViolation(violation, over: link.id, now: now, into: &actions)
+                perform(actions, pumps: false, now: now)
             }
         }
         pump(now: now)
     }
 
+    private func receive(_ frame: UnsafeRawBufferPointer, over link: SimulatedSessionLink, now: MonotonicTime) {
+        if machine.isDone(with: link.id) {
+            ignoredFrameCount += 1
+        } else if let onTraffic {
+            onTraffic(.received(frame))
+            if let inner = try? InboundFrame(parsing: frame), inner.kind == .welcome,
+                let welcome = try? ServerOpening(parsing: inner.body)
+            {
+                onTraffic(.opened(welcome.isResumed ? welcome.progress : nil))
+            }
+        }
+        take(machine.lacking(toReceive: frame))
+        var actions: [SessionMachine.Action] = []
+        machine.receive(frame, over: link.id, now: now, into: &actions)
+        perform(actions, pumps: false, now: now)
+    }
+
     /// Its timer rings, in time or early.
     package func timerFired(now: MonotonicTime) {
-        perform(machine.timerFired(now: now), now: now)
-    }
-
-    // MARK: What users do
-
-    package func push(
-        _ payload: OutgoingPayload,
-        of request: IncomingRequest? = nil,
-        _ delivery: SessionDelivery,
-        now: MonotonicTime,
-        accepted: (Machine.Offer) -> Void
-    ) {
-        take(machine.lacking(toSend: .outgoing(payload)))
-        let (offer, actions) = machine.push(.outgoing(payload), of: request, delivery, isObserved: true, now: now)
-        accepted(offer)
+        var actions: [SessionMachine.Action] = []
+        machine.timerFired(now: now, into: &actions)
         perform(actions, now: now)
-    }
-
-    package func request(
-        _ payload: OutgoingPayload,
-        _ waiter: Int,
-        deadline: MonotonicTime?,
-        now: MonotonicTime
-    ) throws(RequestError) -> Machine.RequestID {
-        take(machine.lacking(toSend: .outgoing(payload)))
-        let id = try machine.request(.outgoing(payload), waiter, deadline: deadline, now: now)
-        pump(now: now)
-        return id
-    }
-
-    /// - Parameter ended: is told of the waiter, before what follows from it.
-    package func cancelRequest(_ id: Machine.RequestID, now: MonotonicTime, ended: (Int?) -> Void) {
-        let (waiter, actions) = machine.cancelRequest(id, now: now)
-        ended(waiter)
-        perform(actions, now: now)
-    }
-
-    package func respond(to request: IncomingRequest, _ payload: OutgoingPayload, now: MonotonicTime) {
-        take(machine.lacking(toSend: .outgoing(payload)))
-        perform(machine.respond(to: request, .outgoing(payload), now: now).1, now: now)
-    }
-
-    package func refuse(_ request: IncomingRequest, _ refusal: RequestRefusal, now: MonotonicTime) {
-        take(machine.lacking(toSend: .refusal(refusal)))
-        perform(machine.refuse(request, refusal, now: now), now: now)
-    }
-
-    /// - Parameter withdrawn: is told whether it was, before what follows from it.
-    package func withdraw(_ number: Machine.Number, now: MonotonicTime, withdrawn: (Bool) -> Void) {
-        let (isWithdrawn, actions) = machine.withdraw(number, now: now)
-        withdrawn(isWithdrawn)
-        perform(actions, now: now)
-    }
-
-    package func finish(_ receipt: Machine.Receipt, now: MonotonicTime) {
-        machine.finish(receipt, now: now)
-        pump(now: now)
-    }
-
-    package func close(by deadline: MonotonicTime? = nil, now: MonotonicTime) {
-        perform(machine.close(by: deadline, now: now), now: now)
-    }
-
-    package func end(_ reason: SessionEndReason, now: MonotonicTime) {
-        perform(machine.end(reason, now: now), now: now)
-    }
-
-    package func drain(pause: Duration, by deadline: MonotonicTime, now: MonotonicTime) {
-        machine.drain(pause: pause, by: deadline)
-        pump(now: now)
     }
 
     // MARK: The driver
 
     /// Writes what there is to write, as long as the connection has room for it.
     package func pump(now: MonotonicTime) {
-        while let link, let (frame, actions) = machine.nextFrame(hasRoom: link.hasRoom(from: side), now: now) {
-            if link.refuses(from: side) {
-                failedSendCount += 1
-                enqueue(actions + machine.sendingFailed(), now: now)
-            } else {
-                link.write(understatesReceived ? frame.understated : frame, details, from: side, now: now)
-                enqueue(actions, now: now)
-            }
-        }
-        enqueue(machine.offeredFrames(hasRoom: link?.hasRoom(from: side) ?? true, now: now), now: now)
+        while let link, offer(over: link, now: now) {}
+        var actions: [SessionMachine.Action] = []
+        machine.offered(hasRoom: link?.hasRoom(from: side) ?? true, now: now, into: &actions)
+        enqueue(actions)
         while let closed = closedLinks.popLast() { disconnected(closed, now: now) }
         budget?.takeBackExcess(of: &machine)
-        runBatches(now: now)
+        runBatches()
     }
 
-    private func take(_ need: SessionNeed?) {
+    /// Has the machine hand out frames. Returns whether there may be more.
+    private func offer(over link: SimulatedSessionLink, now: MonotonicTime) -> Bool {
+        var (bytes, actions) = ([UInt8](), [SessionMachine.Action]())
+        let isMore = machine.offer(
+            hasRoom: link.hasRoom(from: side),
+            atMost: offeredByteCount,
+            now: now,
+            into: &actions
+        ) { bytes.append(contentsOf: $0) }
+        if !bytes.isEmpty {
+            if let onTraffic { bytes.withUnsafeBytes { Self.forEachFrame($0) { onTraffic(.sent($0)) } } }
+            if link.refuses(from: side) {
+                failedSendCount += 1
+                machine.sendingFailed(into: &actions)
+            } else {
+                link.write(bytes, from: side)
+            }
+        }
+        enqueue(actions)
+        return isMore
+    }
+
+    private static func forEachFrame(_ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Void) {
+        var rest = bytes
+        while case .value(let length, let prefix) = Varint.decode(rest) {
+            let end = prefix + Int(length)
+            precondition(end <= rest.count, "a frame was handed out in pieces")
+            body(UnsafeRawBufferPointer(rebasing: rest[prefix..<end]))
+            rest = UnsafeRawBufferPointer(rebasing: rest[end...])
+        }
+    }
+
+    func take(_ need: SessionNeed?) {
         if let need { budget?.take(need, for: &machine) }
     }
 
-    private func perform(_ actions: [Machine.Action], pumps: Bool = true, now: MonotonicTime) {
-        enqueue(actions, now: now)
-        if pumps { pump(now: now) } else { runBatches(now: now) }
+    func perform(_ actions: [SessionMachine.Action], pumps: Bool = true, now: MonotonicTime) {
+        enqueue(actions)
+        if pumps { pump(now: now) } else { runBatches() }
     }
 
-    private func enqueue(_ actions: [Machine.Action], now: MonotonicTime) {
+    private func enqueue(_ actions: [SessionMachine.Action]) {
         if actions.isEmpty { return }
         for action in actions {
             switch action {
             case .sayGoodbye(let id, let goodbye):
-                connection(id)?.write(.goodbye(goodbye), SessionOpeningDetails(), from: side, now: now)
+                var bytes: [UInt8] = []
+                goodbye.write(to: &bytes)
+                connection(id)?.write(bytes, from: side)
             case .closeConnection(let id, let closing):
                 guard let link = connection(id) else { break }
                 link.end(from: side)
                 switch closing {
-                // What was written comes, and the peer ends its side.
+                // The bytes that were written come, and the peer ends its side.
                 case .inOrder, .endSending: break
                 case .abortNotWelcomed, .abortViolated, .byOwner: closedLinks.append(link)
                 }
@@ -230,27 +253,11 @@ package final class SimulatedSessionEnd {
         link?.id == id ? link : otherLinks[id]
     }
 
-    /// What the user does meanwhile comes behind it, as in the real driver.
-    private func runBatches(now: MonotonicTime) {
+    /// Actions that follow from these come behind them, as in the real driver.
+    private func runBatches() {
         if runsBatches { return }
         runsBatches = true
         defer { runsBatches = false }
         while !batches.isEmpty { onActions(batches.removeFirst()) }
-    }
-}
-
-extension SessionFrame {
-    /// An opening that says nothing of what has come and is not processed.
-    fileprivate var understated: SessionFrame {
-        switch self {
-        case .hello(var hello):
-            hello.progress.received = 0
-            return .hello(hello)
-        case .welcome(var welcome):
-            welcome.progress.received = 0
-            return .welcome(welcome)
-        case .message, .goodbye:
-            return self
-        }
     }
 }

@@ -1,13 +1,15 @@
 package import Lifeline
-package import LifelineCore
+internal import LifelineCore
 
-/// A connection of a simulated session: bytes in two directions, which come in pieces of any size, and frames of those.
+/// A connection of a simulated session: bytes in two directions, which come in pieces of any size, and the frames that
+/// they complete.
 ///
-/// Nothing moves by itself. Who simulates takes bytes to their side, with `deliver`, and lets a direction die, with
-/// `lose`: what stands on the way may still come up to any byte, and what is written afterwards gets nowhere. Neither
-/// side is told.
+/// Nothing moves by itself. The simulation takes bytes to their side with `deliver`, and lets a direction die with
+/// `lose`: bytes on their way may still come up to any one of them, and bytes that are written afterwards get nowhere.
+/// Neither side is told.
 package final class SimulatedSessionLink {
-    package typealias Frame = SessionFrame<SessionPayload>
+    /// A frame without its length in front, or the reason why the bytes are no frames from here on.
+    package typealias Frame = Result<[UInt8], SessionViolation>
 
     /// One of its ends.
     package enum Side: Int, Sendable, CaseIterable {
@@ -16,10 +18,10 @@ package final class SimulatedSessionLink {
         package var other: Side { self == .client ? .server : .client }
     }
 
-    /// What is under way to a side.
+    /// The bytes under way to a side.
     private struct Direction {
         var bytes: [UInt8] = []
-        /// What stands before it in `bytes` has come.
+        /// The bytes before it have come.
         var head = 0
         /// Bytes that take up room, and of those only so many will come; nil: all.
         var arrivingByteCount: Int?
@@ -36,7 +38,7 @@ package final class SimulatedSessionLink {
 
     /// Its number: ascending.
     package let id: UInt64
-    /// Bytes that a direction has room for. What was begun is written, so that it takes a frame more.
+    /// Bytes that a direction has room for. A writer that finds room writes whole frames, and so may write more.
     package let capacity: Int
     private var toClient: Direction
     private var toServer: Direction
@@ -62,7 +64,7 @@ package final class SimulatedSessionLink {
     package func deliveredByteCount(to side: Side) -> Int { self[side].deliveredByteCount }
     /// Bytes that are under way to a side, or lost and still taking up their writer's room.
     package func waitingByteCount(to side: Side) -> Int { self[side].waitingByteCount }
-    /// Whether what is written to a side gets nowhere.
+    /// Whether bytes that are written to a side get nowhere.
     package func isLost(to side: Side) -> Bool { self[side].arrivingByteCount != nil }
     /// Whether a side can write nothing more, and is told so when it tries.
     package func refuses(from side: Side) -> Bool { self[side.other].isRefusing }
@@ -80,9 +82,9 @@ package final class SimulatedSessionLink {
         !self[side.other].isEnded && self[side.other].waitingByteCount < capacity
     }
 
-    /// Appends what a side writes.
-    package func write(_ frame: Frame, _ details: SessionOpeningDetails, from side: Side, now: MonotonicTime) {
-        frame.append(to: &self[side.other].bytes, details, now: now)
+    /// Appends frames that a side writes, with their lengths in front.
+    package func write(_ bytes: [UInt8], from side: Side) {
+        self[side.other].bytes.append(contentsOf: bytes)
     }
 
     /// A side writes nothing more. What it wrote still comes.
@@ -95,18 +97,17 @@ package final class SimulatedSessionLink {
         self[side.other].isRefusing = true
     }
 
-    /// From now on only so many bytes of what is under way come to a side.
+    /// From now on only so many of the bytes that are under way come to a side.
     package func lose(to side: Side, after byteCount: Int = 0) {
         self[side].arrivingByteCount = min(byteCount, self[side].deliverableByteCount)
     }
 
-    /// Takes bytes to a side, at most so many. Returns what they complete; after a violation comes nothing more.
-    package func deliver(to side: Side, atMost byteCount: Int = .max, now: MonotonicTime) -> [Result<
-        Frame, SessionViolation
-    >] {
+    /// Takes bytes to a side, at most so many. Returns the frames that they complete; after a violation comes nothing
+    /// more.
+    package func deliver(to side: Side, atMost byteCount: Int = .max) -> [Frame] {
         let count = min(byteCount, self[side].deliverableByteCount)
         guard count > 0 else { return [] }
-        var sink = Sink(now: now)
+        var sink = Sink()
         let head = self[side].head
         self[side].head += count
         self[side].deliveredByteCount += count
@@ -123,15 +124,11 @@ package final class SimulatedSessionLink {
         return sink.frames
     }
 
-    /// Reads frames as they are completed.
+    /// Keeps frames as they are completed.
     private struct Sink: FrameSink {
-        let now: MonotonicTime
-        var frames: [Result<Frame, SessionViolation>] = []
+        var frames: [Frame] = []
 
-        mutating func receive(frame: UnsafeRawBufferPointer) {
-            let now = now
-            frames.append(Result { () throws(SessionViolation) in try Frame(decoding: frame, now: now) })
-        }
+        mutating func receive(frame: UnsafeRawBufferPointer) { frames.append(.success([UInt8](frame))) }
 
         mutating func take(_ bytes: ArraySlice<UInt8>, into assembler: inout FrameAssembler) throws(FramingError) {
             do {

@@ -5,11 +5,11 @@ package import LifelineCore
 package final class SimulatedSessionServer {
     package typealias Link = SimulatedSessionLink
 
-    /// What it is told once.
+    /// The settings of a simulated server.
     package struct Configuration {
         package var options = SessionOptions()
         package var registry = SessionRegistryConfiguration()
-        /// What all sessions share; nil: nothing.
+        /// The budget that all sessions share; nil: none.
         package var budget: SimulatedSessionBudget?
 
         package init() {}
@@ -17,15 +17,14 @@ package final class SimulatedSessionServer {
 
     /// A connection from its beginning on.
     private final class Connection {
-        typealias Frame = Result<Link.Frame, SessionViolation>
-        typealias Admission = SessionAdmission<Frame, (end: SimulatedSessionEnd, id: SessionID)>
+        typealias Admission = SessionAdmission<Link.Frame, (end: SimulatedSessionEnd, id: SessionID)>
 
         let link: Link
         /// When it is to have a session; nil: it has one, or has been told why not.
         var deadline: MonotonicTime?
         var admission = Admission()
         /// The server decides whether to let the client in, until then.
-        var decision: (hello: SessionHello, due: MonotonicTime)?
+        var decision: (hello: ClientOpening, due: MonotonicTime)?
         /// Whether its client's side has ended, which the session has not been told yet.
         var inputHasEnded = false
 
@@ -83,7 +82,7 @@ package final class SimulatedSessionServer {
 
     /// Takes bytes from a connection, at most so many.
     package func receive(over link: Link, atMost byteCount: Int = .max, now: MonotonicTime) {
-        let frames = link.deliver(to: .server, atMost: byteCount, now: now)
+        let frames = link.deliver(to: .server, atMost: byteCount)
         guard let connection = connections.first(where: { $0.link === link }) else { return }
         if let session = connection.admission.session {
             session.end.received(frames, over: link, now: now)
@@ -98,17 +97,12 @@ package final class SimulatedSessionServer {
     }
 
     /// Takes a frame of a connection that had no session when it came.
-    private func receive(_ frame: Connection.Frame, over connection: Connection, now: MonotonicTime) {
-        let kind: Connection.Admission.Kind =
-            switch frame {
-            case .success(.hello(let hello)): .hello(isResume: hello.session != nil)
-            case .success(.goodbye): .goodbye
-            case .success(.welcome), .success(.message), .failure: .other
-            }
+    private func receive(_ frame: Link.Frame, over connection: Connection, now: MonotonicTime) {
+        let (kind, hello) = Self.kind(of: frame)
         switch connection.admission.received(frame, kind) {
         case .nothing, .drop: break
         case .decide:
-            guard case .success(.hello(let hello)) = frame else { return }
+            guard let hello else { return }
             connection.decision = (hello, now + decisionTime())
             // At once, where it takes no time.
             advanced(to: now)
@@ -118,6 +112,21 @@ package final class SimulatedSessionServer {
             }
         case .leave: disconnected(connection.link, now: now)
         case .handOver(let session): session.end.received([frame], over: connection.link, now: now)
+        }
+    }
+
+    private static func kind(of frame: Link.Frame) -> (Connection.Admission.Kind, ClientOpening?) {
+        guard case .success(let bytes) = frame else { return (.other, nil) }
+        return bytes.withUnsafeBytes { bytes in
+            guard let inner = try? InboundFrame(parsing: bytes) else { return (.other, nil) }
+            switch inner.kind {
+            case .hello?:
+                guard let hello = try? ClientOpening(parsing: inner.body) else { return (.other, nil) }
+                return (.hello(isResume: hello.credentials != nil), hello)
+            case .goodbye?: return (.goodbye, nil)
+            case .ping?, .pong?: return (.heartbeat, nil)
+            default: return (.other, nil)
+            }
         }
     }
 
@@ -170,7 +179,7 @@ package final class SimulatedSessionServer {
         for (_, end) in sessions { end.end(.shutDown, now: now) }
     }
 
-    private func attach(_ connection: Connection, _ hello: SessionHello, now: MonotonicTime) {
+    private func attach(_ connection: Connection, _ hello: ClientOpening, now: MonotonicTime) {
         var fresh: SessionCredentials {
             sessionCount += 1
             return SessionCredentials(id: SessionID(sessionCount, 1), token: SessionToken(sessionCount, 2))
@@ -186,7 +195,7 @@ package final class SimulatedSessionServer {
             let (id, end) = (credentials.id, box.end)
             sessions.append((id, end))
             end.budget = configuration.budget
-            end.details = SessionOpeningDetails(keptDuration: configuration.registry.keptDuration)
+            end.details = SessionMachine.OpeningDetails(kept: configuration.registry.keptDuration)
             onSession(end)
             let observe = end.onActions
             end.onActions = { [weak self] actions in
@@ -203,7 +212,7 @@ package final class SimulatedSessionServer {
     private func open(
         _ end: SimulatedSessionEnd,
         _ credentials: SessionCredentials,
-        _ hello: SessionHello,
+        _ hello: ClientOpening,
         isResumed: Bool,
         _ connection: Connection,
         now: MonotonicTime
@@ -222,7 +231,9 @@ package final class SimulatedSessionServer {
         connection.admission.end()
         (connection.deadline, connection.decision) = (nil, nil)
         guard connection.link.hasRoom(from: .server) else { return connection.link.end(from: .server) }
-        connection.link.write(.goodbye(goodbye), SessionOpeningDetails(), from: .server, now: now)
+        var bytes: [UInt8] = []
+        goodbye.write(to: &bytes)
+        connection.link.write(bytes, from: .server)
         connection.link.end(from: .server)
     }
 

@@ -72,7 +72,11 @@ final class NIOTransportConnection: TransportConnection {
     }
 
     func offerLater(_ source: any FrameSource) -> Bool {
-        loopExecutor?.offerLater(source) ?? false
+        if loopExecutor?.offerLater(source) == true { return true }
+        if eventLoop.inEventLoop { return false }
+        // The loop has to be woken anyway, to write.
+        eventLoop.execute { source.offer() }
+        return true
     }
 
     func writeEarly() {

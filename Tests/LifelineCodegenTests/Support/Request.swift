@@ -49,12 +49,14 @@ extension Request {
     static func compiling(_ files: [String], in folder: URL, parameter: String = targets) throws -> Request {
         let output = FileManager.default.temporaryDirectory.appending(path: "lifeline-\(UUID().uuidString).binpb")
         defer { try? FileManager.default.removeItem(at: output) }
+        let options = "lifeline/options.proto"
+        let fileOfOptions = repository.appending(path: "Protos/\(options)")
         let protoc = Process()
         protoc.executableURL = URL(filePath: "/usr/bin/protoc")
         protoc.arguments =
             [
-                "-I\(folder.path)", "-I/usr/include", "--include_imports", "--include_source_info",
-                "--descriptor_set_out=\(output.path)",
+                "-I\(folder.path)", "-I/usr/include", "-I\(options)=\(fileOfOptions.path)",
+                "--include_imports", "--include_source_info", "--descriptor_set_out=\(output.path)",
             ] + files
         protoc.standardError = FileHandle.nullDevice
         try protoc.run()

@@ -13,7 +13,7 @@ package final class SessionCutRun {
         case seenByClient
         /// The client goes on writing to it, and sees it later.
         case seenByServer
-        /// What was under way comes to the server behind the next connection's hello.
+        /// Bytes that were under way come to the server behind the next connection's hello.
         case late
     }
 
@@ -30,25 +30,44 @@ package final class SessionCutRun {
         package static let never = Place(toClient: .max, toServer: .max)
     }
 
-    /// What users saw; those of a server, of the client's session.
+    /// The view of the users: those of the client, and those of the client's session at the server. Each entry has
+    /// both, in this order.
     package struct Seen: Equatable, Sendable {
         package var delivered: [[Int]] = [[], []]
         package var begun: [[Int]] = [[], []]
         package var cancelled: [[Int]] = [[], []]
         /// The number that the response says, or why there is none.
         package var results: [[Int: String]] = [[:], [:]]
+        /// Parts of the peer's requests, the end as 0.
+        package var requestParts: [[Int: [Int]]] = [[:], [:]]
         /// Parts of responses, each before its response.
-        package var parts: [[Int: [Int]]] = [[:], [:]]
-        package var outcomes: [[UInt64: String]] = [[:], [:]]
+        package var responseParts: [[Int: [Int]]] = [[:], [:]]
+        package var outcomes: [[Int: String]] = [[:], [:]]
     }
 
     private typealias Link = SimulatedSessionLink
-    private typealias Machine = SimulatedSessionEnd.Machine
 
-    /// What the client saw, and the server in each of its sessions.
+    /// A handler's request.
+    private struct Task {
+        let number: Int
+        let kind: SessionCallKind
+        var partCount = 0
+    }
+
+    /// The messages and calls of an end, by the numbers that the machine gives.
+    private struct Book {
+        var numberByRequest: [SessionMachine.RequestID: Int] = [:]
+        var requests: [Int: SessionMachine.RequestID] = [:]
+        var numbers: [UInt64: Int] = [:]
+        var tasks: [IncomingRequest: Task] = [:]
+        var methods: [UInt32: String] = [:]
+    }
+
+    /// The view of the client, and of each session at the server.
     private var seenByEach = [Seen()]
+    private var books = [Book()]
     private var sessions: [SimulatedSessionEnd] = []
-    /// What does not hold, whatever users see.
+    /// The first thing that does not hold, whatever users see.
     package private(set) var failure: String?
     private let client: SimulatedSessionEnd
     private let server: SimulatedSessionServer
@@ -56,8 +75,6 @@ package final class SessionCutRun {
     private var session: SimulatedSessionEnd? { sessions.first { $0.link === client.link } ?? sessions.last }
     private var now = MonotonicTime(nanoseconds: 0)
     private var linkCount: UInt64 = 0
-    /// The client's request that it cancels when the server says that it has begun.
-    private var cancellable: Machine.RequestID = 0
 
     package init() {
         var options = SessionOptions()
@@ -67,13 +84,13 @@ package final class SessionCutRun {
         configuration.options.acknowledgementBatchSize = 3
         server = SimulatedSessionServer(configuration)
         client = SimulatedSessionEnd(.client, options: options)
-        client.onActions = { [unowned self] in acted($0, client, 0) }
+        client.onActions = { [unowned self] in acted($0, 0) }
         server.onSession = { [unowned self] in began($0) }
     }
 
     deinit { for end in sessions { end.onActions = { _ in } } }
 
-    /// What users saw.
+    /// The view of the users.
     package var seen: Seen {
         var seen = seenByEach[0]
         for (end, part) in zip(sessions, seenByEach.dropFirst()) where end === session {
@@ -81,7 +98,8 @@ package final class SessionCutRun {
             seen.begun[1] = part.begun[1]
             seen.cancelled[1] = part.cancelled[1]
             seen.results[1] = part.results[1]
-            seen.parts[1] = part.parts[1]
+            seen.requestParts[1] = part.requestParts[1]
+            seen.responseParts[1] = part.responseParts[1]
             seen.outcomes[1] = part.outcomes[1]
         }
         return seen
@@ -95,12 +113,27 @@ package final class SessionCutRun {
     package func run(cutAt place: Place, _ death: Death, piece: Int = .max) -> Place {
         push(1)
         push(2, .expiring(after: .seconds(1_000)))
-        ask(3)
+        ask(3, .unary)
         push(4, .replaceable(key: "a"))
         push(5, .replaceable(key: "a"))
-        cancellable = ask(6)
-        ask(7, deadline: now + .seconds(1_000))
+        // It is cancelled when the server says that it has begun.
+        ask(6, .unary)
+        ask(7, .serverStream, deadline: now + .seconds(1_000))
         push(8)
+        ask(9, .clientStream)
+        sendPart(31, of: 9)
+        sendPart(32, of: 9, .replaceable(key: "a"))
+        sendPart(33, of: 9, .replaceable(key: "a"))
+        endParts(of: 9)
+        ask(10, .bothWays)
+        for part in [34, 35] { sendPart(part, of: 10) }
+        endParts(of: 10)
+        // It is cancelled when the server says that a part has come.
+        ask(11, .clientStream)
+        sendPart(36, of: 11)
+        // It is answered before its parts have come.
+        ask(12, .bothWays)
+        sendPart(37, of: 12)
         let link = connect()
         exchange(over: link, upTo: place, piece: piece)
         let came = Place(
@@ -124,7 +157,7 @@ package final class SessionCutRun {
     /// Whether nothing is left anywhere.
     package var isAtRest: Bool {
         [client, session].allSatisfy { end in
-            end.map { $0.machine.outbound.keptSize == SessionSize() && $0.machine.nextDeadline == nil } ?? false
+            end.map { $0.machine.keptSize == SessionSize() && $0.machine.nextDeadline == nil } ?? false
         }
     }
 
@@ -147,7 +180,7 @@ package final class SessionCutRun {
                 if toServer > 0 { server.receive(over: link, atMost: toServer, now: now) }
                 let toClient = min(piece, place.toClient - before.0)
                 if toClient > 0 {
-                    client.received(link.deliver(to: .client, atMost: toClient, now: now), over: link, now: now)
+                    client.received(link.deliver(to: .client, atMost: toClient), over: link, now: now)
                 }
                 isIdle = before == (link.deliveredByteCount(to: .client), link.deliveredByteCount(to: .server))
             }
@@ -179,93 +212,156 @@ package final class SessionCutRun {
 
     // MARK: The script
 
-    private func push(_ number: Int, _ delivery: SessionDelivery = .reliable, from end: SimulatedSessionEnd? = nil) {
-        let payload = OutgoingPayload.push(method: "m", metadata: [:], payload: SessionNote(number).payload)
-        (end ?? client).push(payload, delivery, now: now) { _ in }
+    /// - Parameter who: the client (0), or which of the server's sessions.
+    private func end(_ who: Int) -> SimulatedSessionEnd { who == 0 ? client : sessions[who - 1] }
+
+    private func push(_ number: Int, _ delivery: SessionDelivery = .reliable, from who: Int = 0) {
+        end(who).push("m", SessionNote(number).content, delivery, isObserved: true, now: now) {
+            offered(number, $0, who)
+        }
     }
 
-    @discardableResult
-    private func ask(_ number: Int, deadline: MonotonicTime? = nil, from end: SimulatedSessionEnd? = nil)
-        -> Machine.RequestID
-    {
-        let payload = OutgoingPayload.request(method: "r", metadata: [:], payload: SessionNote(number).payload)
+    private func sendPart(_ part: Int, of number: Int, _ delivery: SessionDelivery = .reliable, from who: Int = 0) {
+        guard let request = books[who].requests[number] else { return }
+        end(who).sendPart(of: request, SessionNote(part).content, delivery, isObserved: true, now: now) {
+            offered(part, $0, who)
+        }
+    }
+
+    private func sendPart(_ part: Int, ofResponseTo request: IncomingRequest, from who: Int) {
+        let content = SessionNote(part).content
+        end(who).sendPart(ofResponseTo: request, content, .reliable, isObserved: true, now: now) {
+            offered(part, $0, who)
+        }
+    }
+
+    private func offered(_ number: Int, _ offer: SessionMachine.Offer, _ who: Int) {
+        guard case .accepted(let id) = offer else { return failure = "message \(number): \(offer)" }
+        books[who].numbers[id] = number
+    }
+
+    private func endParts(of number: Int, from who: Int = 0) {
+        guard let request = books[who].requests[number] else { return }
+        end(who).endParts(of: request, now: now) { if !$0 { failure = "the parts of \(number) cannot end" } }
+    }
+
+    private func ask(_ number: Int, _ kind: SessionCallKind, deadline: MonotonicTime? = nil, from who: Int = 0) {
         do {
-            return try (end ?? client).request(payload, number, deadline: deadline, now: now)
+            let content = kind.request(number, fillerCount: 0)
+            try end(who).request(
+                kind.method,
+                content,
+                hasParts: kind.hasRequestParts,
+                deadline: deadline,
+                now: now
+            ) { id in
+                books[who].numberByRequest[id] = number
+                books[who].requests[number] = id
+            }
         } catch {
             failure = "\(error)"
-            return 0
         }
     }
 
-    private func respond(to request: IncomingRequest, _ number: Int, parts: Int, at end: SimulatedSessionEnd) {
-        for part in 0..<parts {
-            let payload = OutgoingPayload.push(
-                method: "",
-                metadata: [:],
-                payload: SessionNote(number, part: part + 1).payload
-            )
-            end.push(payload, of: request, .reliable, now: now) { _ in }
+    private func cancel(_ number: Int) {
+        guard let request = books[0].requests[number] else { return }
+        client.cancelRequest(request, now: now) { if $0 { ended(number, "cancelled", 0) } }
+    }
+
+    private func respond(to request: IncomingRequest, _ number: Int, from who: Int) {
+        end(who).respond(to: request, SessionNote(100 + number).content, now: now) { offer in
+            if case .refused(let refusal) = offer { failure = "a response is refused: \(refusal)" }
         }
-        let payload = SessionNote(100 + number, part: parts).payload
-        end.respond(to: request, .response(SessionStatus(.ok), metadata: [:], payload: payload), now: now)
     }
 
     /// Of a session that the client never heard of, nothing comes.
     private func began(_ end: SimulatedSessionEnd) {
         sessions.append(end)
         seenByEach.append(Seen())
-        let index = sessions.count
-        end.onActions = { [unowned self, unowned end] in acted($0, end, index) }
-        for number in [21, 22] { push(number, from: end) }
-        ask(23, from: end)
-        push(24, .replaceable(key: "a"), from: end)
-        push(25, .replaceable(key: "a"), from: end)
-        ask(26, from: end)
-        push(27, from: end)
+        books.append(Book())
+        let who = sessions.count
+        end.onActions = { [unowned self] in acted($0, who) }
+        for number in [21, 22] { push(number, from: who) }
+        ask(23, .unary, from: who)
+        push(24, .replaceable(key: "a"), from: who)
+        push(25, .replaceable(key: "a"), from: who)
+        ask(26, .serverStream, from: who)
+        push(27, from: who)
+        ask(28, .clientStream, from: who)
+        for part in [41, 42] { sendPart(part, of: 28, from: who) }
+        endParts(of: 28, from: who)
+        ask(29, .bothWays, from: who)
+        sendPart(43, of: 29, from: who)
+        endParts(of: 29, from: who)
     }
 
-    /// - Parameter who: the client (0), or which of the server's sessions.
-    private func acted(_ actions: [Machine.Action], _ end: SimulatedSessionEnd, _ who: Int) {
-        let side = min(who, 1)
-        for action in actions {
-            switch action {
-            case .opened, .admitted, .sayGoodbye, .closeConnection: break
-            case .messageEnded(let id, let outcome):
-                if seenByEach[who].outcomes[side].updateValue("\(outcome)", forKey: id) != nil {
-                    failure = "\(id) ended twice"
-                }
-            case .complete(let number, let content): ended(number, "\(SessionNote(content)?.number ?? 0)", who)
-            case .fail(let number, let code): ended(number, "\(code)", who)
-            case .deliverPush(let serial, let content, let receipt):
-                let note = SessionNote(content) ?? SessionNote(0)
-                if serial == 0 {
-                    seenByEach[who].delivered[side].append(note.number)
-                } else {
-                    let isInTime = seenByEach[who].results[side][note.number] == nil
-                    seenByEach[who].parts[side][note.number, default: []].append(isInTime ? note.part : -1)
-                }
-                end.finish(receipt, now: now)
-                if note.number == 55 {
-                    client.cancelRequest(cancellable, now: now) { number in
-                        if let number { ended(number, "cancelled", 0) }
-                    }
-                }
-            case .beginRequest(let request, _, let content):
-                let number = SessionNote(content)?.number ?? 0
-                seenByEach[who].begun[side].append(number)
-                switch number {
-                case 6: push(55, from: end)
-                case 7, 26: respond(to: request, number, parts: 2, at: end)
-                default: respond(to: request, number, parts: 0, at: end)
-                }
-            case .cancelRequest(let request):
-                seenByEach[who].cancelled[side].append(Int(request.serial))
-                respond(to: request, 0, parts: 0, at: end)
-            case .sessionLost, .refuseRequest, .peerLeaving, .accused, .notWelcomed, .violated, .ended:
-                failure = "\(side == 0 ? "the client" : "the server"): \(action)"
+    private func acted(_ actions: [SessionMachine.Action], _ who: Int) {
+        for action in actions { acted(action, who, min(who, 1)) }
+    }
+
+    private func acted(_ action: SessionMachine.Action, _ who: Int, _ side: Int) {
+        switch action {
+        case .opened, .sayGoodbye, .closeConnection: break
+        case .messageEnded(let id, let outcome):
+            guard let number = books[who].numbers[id] else { return failure = "message \(id) ended, and is none" }
+            if seenByEach[who].outcomes[side].updateValue("\(outcome)", forKey: number) != nil {
+                failure = "\(number) ended twice"
             }
+        case .completed(let id, let message):
+            ended(books[who].numberByRequest[id] ?? 0, "\(Self.number(message))", who)
+        case .failed(let id, let code): ended(books[who].numberByRequest[id] ?? 0, "\(code)", who)
+        case .push(let message, let receipt):
+            let number = Self.number(message)
+            seenByEach[who].delivered[side].append(number)
+            end(who).finish(receipt, now: now)
+            if number == 55 { cancel(6) }
+            if number == 56 { cancel(11) }
+        case .responsePart(let id, let message, let receipt):
+            let number = books[who].numberByRequest[id] ?? 0
+            let isInTime = seenByEach[who].results[side][number] == nil
+            seenByEach[who].responseParts[side][number, default: []].append(isInTime ? Self.number(message) : -1)
+            end(who).finish(receipt, now: now)
+        case .begin(let request, let message, _):
+            let kind = SessionCallKind(method: books[who].methods[message.method] ?? "")
+            guard let kind, let number = kind.number(of: message) else { return failure = "a request is none" }
+            seenByEach[who].begun[side].append(number)
+            books[who].tasks[request] = Task(number: number, kind: kind)
+            began(request, number, kind, who)
+        case .requestPart(let request, let message, let receipt):
+            let part = Self.number(message)
+            if let task = books[who].tasks[request] {
+                seenByEach[who].requestParts[side][task.number, default: []].append(part)
+                if task.kind.hasResponseParts { sendPart(part + 200, ofResponseTo: request, from: who) }
+                if task.number == 11 { push(56, from: who) }
+            } else {
+                failure = "part \(part) came of no request"
+            }
+            end(who).finish(receipt, now: now)
+        case .requestEnded(let request):
+            guard let task = books[who].tasks[request] else { return failure = "no request has ended" }
+            seenByEach[who].requestParts[side][task.number, default: []].append(0)
+            respond(to: request, task.number, from: who)
+        case .cancelRequest(let request):
+            seenByEach[who].cancelled[side].append(books[who].tasks[request]?.number ?? 0)
+            respond(to: request, 0, from: who)
+        case .method(let number, let name): books[who].methods[number] = name
+        case .accepted, .leftOver, .sessionLost, .refuse, .peerLeaving, .accused, .notWelcomed, .violated, .ended:
+            failure = "\(side == 0 ? "the client" : "the server"): \(action)"
         }
     }
+
+    private func began(_ request: IncomingRequest, _ number: Int, _ kind: SessionCallKind, _ who: Int) {
+        switch (number, kind) {
+        case (6, _): push(55, from: who)
+        case (12, _), (_, .unary): respond(to: request, number, from: who)
+        case (_, .serverStream):
+            for part in [1, 2] { sendPart(200 + 10 * number + part, ofResponseTo: request, from: who) }
+            respond(to: request, number, from: who)
+        case (_, .clientStream), (_, .bothWays): break
+        }
+    }
+
+    private static func number(_ message: InboundMessage) -> Int { SessionNote(message.payload)?.number ?? 0 }
 
     private func ended(_ number: Int, _ result: String, _ who: Int) {
         if seenByEach[who].results[min(who, 1)].updateValue(result, forKey: number) != nil {

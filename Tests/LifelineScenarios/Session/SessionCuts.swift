@@ -3,7 +3,7 @@ package enum SessionCuts {
     package typealias Place = SessionCutRun.Place
     package typealias Death = SessionCutRun.Death
 
-    /// What the script comes to without a cut, and how many bytes that takes.
+    /// Plays the script without a cut. Returns the view of the users, and how many bytes that takes.
     package static func uncut() -> (seen: SessionCutRun.Seen, byteCounts: Place, isAtRest: Bool) {
         let run = SessionCutRun()
         let came = run.run(cutAt: .never, .seen)

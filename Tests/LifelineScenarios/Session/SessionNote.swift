@@ -1,35 +1,85 @@
 internal import Lifeline
-internal import LifelineCore
+internal import LifelineTesting
 
-/// What a message of a scenario says: which one it is, and so many bytes that follow from it.
+/// The payload of a message of a scenario: a number, and bytes that follow from the number.
 struct SessionNote: Equatable {
-    /// Ascending over everything that is sent in a scenario.
+    private static let headerByteCount = 9
+
+    /// Ascending over everything that is sent in a scenario. A response has that of its request.
     let number: Int
-    /// Of a part of a response: which one, from 1 on; of a response: how many parts were accepted that have to come.
-    var part = 0
+    /// Of a part: the number of its request; of a response: how many parts before it have to come.
+    var extra = 0
+    /// Of a part: whether it has to come.
+    var isReliable = false
     var fillerCount = 0
+
+    init(_ number: Int, extra: Int = 0, isReliable: Bool = false, fillerCount: Int = 0) {
+        (self.number, self.extra, self.isReliable, self.fillerCount) = (number, extra, isReliable, fillerCount)
+    }
 
     var payload: [UInt8] {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(8 + fillerCount)
+        bytes.reserveCapacity(Self.headerByteCount + fillerCount)
         for shift in [0, 8, 16, 24] { bytes.append(UInt8(truncatingIfNeeded: number >> shift)) }
-        for shift in [0, 8, 16, 24] { bytes.append(UInt8(truncatingIfNeeded: part >> shift)) }
+        for shift in [0, 8, 16, 24] { bytes.append(UInt8(truncatingIfNeeded: extra >> shift)) }
+        bytes.append(isReliable ? 1 : 0)
         for index in 0..<fillerCount { bytes.append(UInt8(truncatingIfNeeded: number &+ index)) }
         return bytes
     }
 
-    init(_ number: Int, part: Int = 0, fillerCount: Int = 0) {
-        (self.number, self.part, self.fillerCount) = (number, part, fillerCount)
-    }
+    var content: SimulatedSessionEnd.Content { SimulatedSessionEnd.Content(payload: payload) }
 
     /// Nil when the bytes are not those of a note.
-    init?(_ content: SessionPayload) {
-        let bytes = content.payload
-        guard bytes.count >= 8 else { return nil }
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        guard bytes.count >= Self.headerByteCount else { return nil }
         func read(_ start: Int) -> Int { (0..<4).reduce(0) { $0 | Int(bytes[start + $1]) << (8 * $1) } }
-        self.init(read(0), part: read(4), fillerCount: bytes.count - 8)
-        for (index, byte) in bytes.dropFirst(8).enumerated() where byte != UInt8(truncatingIfNeeded: number &+ index) {
+        self.init(
+            read(0),
+            extra: read(4),
+            isReliable: bytes[8] == 1,
+            fillerCount: bytes.count - Self.headerByteCount
+        )
+        for index in 0..<fillerCount
+        where bytes[Self.headerByteCount + index] != UInt8(truncatingIfNeeded: number &+ index) {
             return nil
         }
+    }
+}
+
+/// The four kinds of calls.
+enum SessionCallKind: String, CaseIterable {
+    case unary, serverStream, clientStream, bothWays
+
+    private static let prefix = "test.Calls/"
+
+    var method: String { Self.prefix + rawValue }
+    var hasRequestParts: Bool { self == .clientStream || self == .bothWays }
+    var hasResponseParts: Bool { self == .serverStream || self == .bothWays }
+
+    init?(method: String) {
+        guard method.hasPrefix(Self.prefix) else { return nil }
+        self.init(rawValue: String(method.dropFirst(Self.prefix.count)))
+    }
+
+    /// A request whose messages follow in parts has no payload, and says in its metadata which one it is.
+    private static let numberKey = "number"
+
+    func request(_ number: Int, metadata: [String: String] = [:], fillerCount: Int) -> SimulatedSessionEnd.Content {
+        var metadata = metadata
+        var content = SimulatedSessionEnd.Content()
+        if hasRequestParts {
+            metadata[Self.numberKey] = "\(number)"
+        } else {
+            content = SessionNote(number, fillerCount: fillerCount).content
+        }
+        FieldWriter.metadataFields(metadata, field: 5, into: &content.fields)
+        return content
+    }
+
+    /// The number of a request that came in; nil when its bytes are not its own.
+    func number(of message: InboundMessage) -> Int? {
+        guard message.hasParts == hasRequestParts else { return nil }
+        if !hasRequestParts { return SessionNote(message.payload)?.number }
+        return message.payload.isEmpty ? message.metadata[Self.numberKey].flatMap { Int($0) } : nil
     }
 }

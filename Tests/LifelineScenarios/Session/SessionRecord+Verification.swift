@@ -4,119 +4,136 @@ internal import LifelineTesting
 
 // Everything that users are promised.
 extension SessionRecord {
-    /// What holds at every moment: buffers are within their bounds, and no request outlives its deadline.
+    /// Checks what holds at every moment: buffers are within their bounds, and the machine counts what the user counts.
     ///
-    /// - Parameters:
-    ///   - peer: what the other end takes.
-    ///   - largest: how large a message may be, as windows count it.
-    func check(peer: SessionOptions, largest: Int, now: MonotonicTime) {
-        let (own, outbound) = (end.options, end.machine.outbound)
-        for lane in SessionLane.allCases {
-            let sent = outbound.unprocessedSize(lane)
-            demand(sent.frameCount <= peer.inboundWindow.frameCount, "the peer's window of \(lane) frames is exceeded")
-            demand(
-                sent.byteCount <= max(peer.inboundWindow.byteCount, sent.frameCount == 1 ? largest : 0),
-                "the peer's window of \(lane) bytes is exceeded: \(sent)"
-            )
-        }
-        // Beside the limit: one message in each lane that is larger, pushers that wait, requests in flight, responses
-        // that end parts and others, to as many as may run each, refusals and cancels of as many as the windows take.
-        let besides =
-            2 + waitingPushers.count + openRequests.count + 2 * own.maximumRunningCount + own.inboundWindow.frameCount
-        let cancelCount = requests.isEmpty ? 0 : own.maximumRequestCount + 2 * peer.inboundWindow.frameCount
-        let kept = outbound.keptSize
+    /// - Parameter largest: what a message may cost.
+    func check(largest: Int, now: MonotonicTime) {
+        let own = end.options
         demand(
-            kept.frameCount <= own.outboundLimit.frameCount + besides + cancelCount,
-            "\(kept.frameCount) messages are kept for the peer"
+            end.machine.requestCount == openCalls.count,
+            "\(end.machine.requestCount) requests of \(openCalls.count)"
         )
+        demand(end.machine.runningCount == running.count, "\(end.machine.runningCount) handlers of \(running.count)")
         demand(
-            kept.byteCount <= own.outboundLimit.byteCount + (besides + cancelCount) * largest,
-            "\(kept.byteCount) bytes are kept for the peer"
+            end.machine.waitingCount >= waiting.count,
+            "\(end.machine.waitingCount) messages wait of \(waiting.count)"
         )
         demand(
             end.link != nil || openAtMostOnce.isEmpty,
             "messages \(openAtMostOnce.sorted()) outlive their connection"
         )
+        if end.isLeaving {
+            let held = heldCalls.intersection(openCalls).count
+            demand(end.machine.waitingCount >= waiting.count + held, "a request was begun, though the peer leaves")
+        } else {
+            heldCalls = []
+        }
+        checkKept(largest: largest)
         // With a place and without.
-        let waiting = unprocessed.reduce(0) { $0 + $1.byteCount }
-        demand(unprocessed.count <= 2 * own.inboundWindow.frameCount, "\(unprocessed.count) pushes wait for handlers")
-        demand(waiting <= 2 * max(own.inboundWindow.byteCount, largest), "\(waiting) bytes wait for handlers")
-        let counted = waiting + unprocessed.count * SessionPayload.messageOverhead
-        demand(counted <= end.machine.inbound.unprocessedByteCount, "pushes count as processed that wait for handlers")
+        let unreadCost = unread.reduce(0) { $0 + $1.receipt.cost }
+        demand(unread.count <= 2 * own.inboundWindow.frameCount, "\(unread.count) messages wait for handlers")
+        demand(unreadCost <= 2 * own.inboundWindow.byteCount, "\(unreadCost) bytes wait for handlers")
         demand(running.count <= own.maximumRunningCount, "\(running.count) requests run")
         let runningByteCount = running.reduce(0) { $0 + $1.byteCount }
         demand(
             runningByteCount <= max(own.inboundWindow.byteCount, running.count == 1 ? largest : 0),
             "requests run that have \(runningByteCount) bytes"
         )
+        // Everything that the machine counts is known here, but for the heads of requests that run.
+        let methodByteCount = peerMethods.values.reduce(0) { $0 + $1.utf8.count + SessionSize.frameOverhead }
+        let rest = end.machine.keptByteCount - end.machine.keptSize.byteCount - unreadCost - methodByteCount
+        demand(
+            rest >= runningByteCount && rest <= runningByteCount + running.count * (150 + SessionSize.frameOverhead),
+            "\(rest) bytes count as kept, beside \(runningByteCount) of requests that run"
+        )
     }
 
-    /// What holds whenever timers have fired.
+    /// Checks the bounds of what is kept for the peer.
+    private func checkKept(largest: Int) {
+        let (own, kept) = (end.options, end.machine.keptSize)
+        // Beside the limit: messages that wait, requests that have no room, responses of as many handlers as may run
+        // and refusals of as many requests as the window takes, names of methods, ends of parts, and cancels of as many
+        // requests as the windows take.
+        let responseCount = 2 * own.maximumRunningCount + own.inboundWindow.frameCount
+        let callCount = calls.isEmpty ? 0 : 3 * own.maximumRequestCount + 3 * peer.inboundWindow.frameCount
+        let besides = 2 + end.machine.waitingCount + 8 + responseCount + callCount
+        demand(
+            kept.frameCount <= own.outboundLimit.frameCount + besides,
+            "\(kept.frameCount) messages are kept for the peer"
+        )
+        demand(
+            kept.byteCount <= 4 * own.outboundLimit.byteCount + besides * largest,
+            "\(kept.byteCount) bytes are kept for the peer"
+        )
+    }
+
+    /// Checks what holds whenever timers have fired.
     func checkDeadlines(now: MonotonicTime) {
-        for number in openRequests.keys {
-            if let deadline = requests[number]?.deadline, deadline <= now {
+        for number in openCalls {
+            if let deadline = calls[number]?.deadline, deadline <= now {
                 fail("\(name): request \(number) is overdue")
             }
         }
         if let closeDeadline, closeDeadline <= now { demand(isOver, "it takes longer to close than it may") }
-        for request in running where !request.isCancelled {
-            if let deadline = request.deadline, deadline <= now {
-                fail("\(name): the handler of \(request.number) was not told that its time is over")
+        for task in running where !task.isCancelled {
+            if let deadline = task.deadline, deadline <= now {
+                fail("\(name): the handler of \(task.number) was not told that its time is over")
             }
         }
     }
 
-    /// What holds when everything that was under way has come, and nothing new is begun.
+    /// Checks what holds when everything that was under way has come, and nothing new is begun.
     func checkRest() {
-        demand(end.machine.outbound.keptSize == SessionSize(), "\(end.machine.outbound.keptSize) is left")
-        demand(openRequests.isEmpty, "requests \(openRequests.keys.sorted()) do not end")
-        demand(waitingPushers.isEmpty, "pushers wait for ever")
+        demand(end.machine.keptSize == SessionSize(), "\(end.machine.keptSize) is left")
+        demand(openCalls.isEmpty, "requests \(openCalls.sorted()) do not end")
+        demand(waiting.isEmpty, "messages \(waiting.sorted()) wait for ever")
         demand(running.isEmpty, "the handlers of \(running.map(\.number)) were not told that nobody waits")
-        for (number, push) in pushes where lossCount == 0 && push.delivery == .reliable {
-            let outcome = outcomes[number]
-            demand(
-                outcome == .processed || outcome == .unsent || outcome == .refused,
-                "message \(number) is \(outcome.map { "\($0)" } ?? "open")"
-            )
+        for (number, message) in sent where lossCount == 0 && message.delivery == .reliable && message.isObserved {
+            switch outcomes[number] {
+            case .processed?, .unsent?, .refused?: break
+            case let outcome: fail("\(name): message \(number) is \(outcome.map { "\($0)" } ?? "open")")
+            }
         }
     }
 
-    /// What holds in the end.
+    /// Whether everything has come to its end but the messages of some streams, and a call.
+    func isAtRest(besides call: Int?, isUnread: (Stream) -> Bool) -> Bool {
+        let isSent = sent.allSatisfy { number, message in
+            isUnread(message.stream) || !message.isObserved || outcomes[number] != nil
+        }
+        return isSent && openCalls.allSatisfy { $0 == call } && running.allSatisfy { $0.number == call }
+            && unread.allSatisfy { isUnread($0.stream) }
+            && waiting.allSatisfy { numbers[$0].flatMap { sent[$0]?.stream }.map(isUnread) ?? false }
+    }
+
+    /// Checks what holds in the end.
     ///
     /// - Parameter peers: all the other ends that there were: one, but for those of a client.
     func verify(peers: [SessionRecord]) {
         var cameCounts: [Int: Int] = [:]
-        var newest: [String: Int] = [:]
-        for (number, push) in pushes {
-            guard let key = push.delivery.key else { continue }
-            newest[push.method + " " + key] = max(number, newest[push.method + " " + key] ?? 0)
-        }
         var (finishedThere, endedThere, begunThere) = (Set<Int>(), Set<Int>(), Set<Int>())
         for peer in peers {
             verifyOrder(at: peer)
-            for number in peer.came where pushes[number] != nil || requests[number] != nil {
-                cameCounts[number, default: 0] += 1
+            for (stream, numbers) in peer.came {
+                for number in numbers {
+                    guard let message = sent[number] else { continue }
+                    cameCounts[number, default: 0] += 1
+                    demand(message.stream == stream, "message \(number) of \(message.stream) came in \(stream)")
+                }
+            }
+            for number in peer.begun where calls[number] != nil {
+                demand(begunThere.insert(number).inserted, "request \(number) began in two sessions")
             }
             finishedThere.formUnion(peer.finished)
             endedThere.formUnion(peer.ended)
-            begunThere.formUnion(peer.begun)
+            for (number, count) in peer.endedParts where calls[number] != nil {
+                let sentCount = reliableSentCount(.requestParts(number), besidesWaiting: false)
+                demand(count == sentCount, "\(count) of \(sentCount) parts of \(number) came before its end")
+            }
         }
         for (number, count) in cameCounts { demand(count == 1, "message \(number) came \(count) times") }
-        for (number, push) in pushes {
-            let hasCome = cameCounts[number] != nil
-            if outcomes[number] == .replaced, let key = push.delivery.key {
-                demand(newest[push.method + " " + key] != number, "message \(number) is replaced by nothing")
-            }
-            switch outcomes[number] {
-            case .processed: demand(finishedThere.contains(number), "message \(number) was not processed")
-            case .expired where peerUnderstates, .replaced where peerUnderstates: break
-            case .expired, .replaced, .dropped, .unsent, .refused:
-                demand(!hasCome, "message \(number) came, and is told to be \(String(describing: outcomes[number]))")
-            case .sent, .inDoubt: break
-            case nil: fail("\(name): nobody knows what became of message \(number), \(push)")
-            }
-        }
-        for number in requests.keys {
+        verifyOutcomes(cameCounts, finishedThere)
+        for number in calls.keys {
             guard let result = results[number] else {
                 fail("\(name): request \(number) has not ended")
                 continue
@@ -132,19 +149,55 @@ extension SessionRecord {
         }
     }
 
-    /// Messages come in the order in which they were accepted; but what replaces another one stands in its place, so
-    /// that only those of one key are in order.
-    private func verifyOrder(at peer: SessionRecord) {
-        var (last, lastByKey) = (0, [String: Int]())
-        for number in peer.came {
-            guard let push = pushes[number], let key = push.delivery.key else {
-                guard pushes[number] != nil || requests[number] != nil else { continue }
-                demand(number > last, "message \(number) came after \(last)")
-                last = number
-                continue
+    private func verifyOutcomes(_ cameCounts: [Int: Int], _ finishedThere: Set<Int>) {
+        var newest: [Stream: [String: Int]] = [:]
+        for (number, message) in sent {
+            guard let key = message.delivery.key else { continue }
+            newest[message.stream, default: [:]][key] = max(number, newest[message.stream]?[key] ?? 0)
+        }
+        for (number, message) in sent {
+            let hasCome = cameCounts[number] != nil
+            let outcome = outcomes[number]
+            switch outcome {
+            // Parts of a request that has ended are dropped, and so processed.
+            case .processed?:
+                demand(hasCome || !message.stream.isPushes, "message \(number) did not come")
+                demand(!hasCome || finishedThere.contains(number), "message \(number) was not processed")
+            case .expired?, .dropped?, .unsent?, .refused?, .replaced?:
+                demand(!hasCome, "message \(number) came, and is told to be \(outcome.map { "\($0)" } ?? "")")
+            case .sent?, .inDoubt?: break
+            case nil:
+                demand(!message.isObserved, "nobody knows what became of message \(number), \(message)")
+                guard message.stream.isPushes, !message.delivery.isAtMostOnce else { break }
+                demand(hasCome && finishedThere.contains(number), "push \(number) is lost, and nobody was told")
             }
-            let previous = lastByKey.updateValue(number, forKey: push.method + " " + key) ?? 0
-            demand(number > previous, "message \(number) came after \(previous), which it replaces")
+            if outcome == .replaced, let key = message.delivery.key {
+                demand(newest[message.stream]?[key] != number, "message \(number) is replaced by nothing")
+            }
+        }
+    }
+
+    /// The messages of a stream come in the order in which they were sent, and so do requests. But a message that
+    /// replaces another one stands in its place, so that only those of one key are in order; and one that is sent at
+    /// most once may overtake others.
+    private func verifyOrder(at peer: SessionRecord) {
+        for (stream, numbers) in peer.came {
+            var (last, lastByKey) = (0, [String: Int]())
+            for number in numbers {
+                guard let message = sent[number], !message.delivery.isAtMostOnce else { continue }
+                if let key = message.delivery.key {
+                    let previous = lastByKey.updateValue(number, forKey: key) ?? 0
+                    demand(number > previous, "message \(number) came after \(previous), which it replaces")
+                } else {
+                    demand(number > last, "message \(number) of \(stream) came after \(last)")
+                    last = number
+                }
+            }
+        }
+        var last = 0
+        for number in peer.begun where calls[number] != nil {
+            demand(number > last, "request \(number) came after \(last)")
+            last = number
         }
     }
 }

@@ -5,25 +5,29 @@ internal import LifelineTesting
 // Time, and what happens to connections.
 extension SessionScenario {
     func step() {
-        switch below(36) {
+        switch below(50) {
         case 0..<6: push(from: randomRecord())
-        case 6..<8: request(from: randomRecord())
-        case 8: cancel(from: randomRecord())
-        case 9..<11: respond(at: randomRecord())
-        case 11..<15: process(at: randomRecord())
-        case 15..<23: for _ in 0..<below(8) { deliver() }
-        case 23: advance(by: .milliseconds(below(200)))
-        case 24..<26: if client.link == nil || below(20) == 0 { connect() }
-        case 26: if below(2) == 0, let link = links.randomElement(using: &random) { cut(link) }
-        case 27: noticeSomewhere()
-        case 28: withdraw(from: randomRecord())
-        case 29: advance(by: .milliseconds(below(20)))
-        case 30: if below(12) == 0 { disturbServer() }
-        case 31..<35: for _ in 0..<below(8) { deliver() }
-        default: if below(40) == 0 { end() }
+        case 6..<10: request(from: randomRecord())
+        case 10: if below(2) == 0 { cancel(from: randomRecord()) }
+        case 11..<16: for _ in 0..<burst() { goOnAsking(from: randomRecord()) }
+        case 16..<22: for _ in 0..<burst() { respond(at: randomRecord()) }
+        case 22..<28: for _ in 0..<2 { process(at: randomRecord()) }
+        case 28..<42: for _ in 0..<below(10) { deliver() }
+        case 42: advance(by: .milliseconds(below(200)))
+        case 43..<45: if client.link == nil || below(20) == 0 { connect() }
+        case 45: if below(2) == 0, let link = links.randomElement(using: &random) { cut(link) }
+        case 46: noticeSomewhere()
+        case 47: if below(2) == 0 { withdraw(from: randomRecord()) }
+        case 48: advance(by: .milliseconds(below(20)))
+        default:
+            if below(12) == 0 { disturbServer() }
+            if below(40) == 0 { end() }
         }
         tidy()
     }
+
+    /// How many parts are sent at a time: credit is used up where there is room.
+    private func burst() -> Int { sizes.isRoomy ? 1 + below(12) : 1 }
 
     /// Some of the bytes that are under way come to a side: often few, so that frames come in pieces.
     func deliver() {
@@ -33,7 +37,7 @@ extension SessionScenario {
         switch below(5) {
         case 0: deliver(over: link, to: side, atMost: 1)
         case 1: deliver(over: link, to: side, atMost: 1 + below(20))
-        default: deliver(over: link, to: side, atMost: below(2) == 0 ? 1 + below(200) : .max)
+        default: deliver(over: link, to: side, atMost: below(2) == 0 ? 1 + below(max(200, sizes.capacity)) : .max)
         }
     }
 
@@ -43,11 +47,11 @@ extension SessionScenario {
         case .server:
             server.receive(over: link, atMost: byteCount, now: now)
         case .client:
-            let frames = link.deliver(to: .client, atMost: byteCount, now: now)
+            let frames = link.deliver(to: .client, atMost: byteCount)
             client.received(frames, over: link, now: now)
             if link.isAtEnd(at: .client), client.link === link { leave(link) }
         }
-        // What came in may have made room.
+        // The bytes that came may have made room.
         side == .server ? client.pump(now: now) : pumpServer()
         result.totals.bytes += link.deliveredByteCount(to: side) - before
         if isTracing, link.deliveredByteCount(to: side) > before {
@@ -82,7 +86,7 @@ extension SessionScenario {
         linkCount += 1
         let link = Link(
             id: linkCount,
-            capacity: capacity,
+            capacity: sizes.capacity,
             frameLimits: (client.options.maximumFrameLength, server.configuration.options.maximumFrameLength)
         )
         note("link \(link.id) is opened")
@@ -125,7 +129,7 @@ extension SessionScenario {
     }
 
     /// A side sees that a connection is gone.
-    private func seen(_ link: Link, by side: Link.Side) {
+    func seen(_ link: Link, by side: Link.Side) {
         if link.isWithinFrame(at: side) { result.totals.cutsWithinFrames += 1 }
         note("the \(side) sees that link \(link.id) is gone")
         switch side {
@@ -154,7 +158,7 @@ extension SessionScenario {
         }
     }
 
-    private func restart() {
+    func restart() {
         note("the server restarts")
         isDraining = false
         result.totals.restarts += 1
@@ -179,7 +183,7 @@ extension SessionScenario {
     }
 
     /// Forgets connections that neither side has.
-    private func tidy() {
+    func tidy() {
         links.removeAll { link in
             let isOver = client.link !== link && !server.knows(link)
             if isOver {
@@ -190,108 +194,5 @@ extension SessionScenario {
         }
         // A client that has left reads nothing, and a server writes for a while.
         if links.count > 6 { seen(links[0], by: client.link === links[0] ? .client : .server) }
-    }
-
-    /// All is well from now on: everything that is under way has to come to its end. Then the client closes its
-    /// session.
-    func settle() {
-        isQuiet = true
-        note("all is well from now on")
-        if isDraining { restart() }
-        for link in links where link !== client.link || isDead(link) {
-            seen(link, by: .client)
-            seen(link, by: .server)
-        }
-        rest { clientRecord.isOver || client.machine.outbound.keptSize == SessionSize() }
-        if failure.what != nil { return }
-        if !clientRecord.isOver {
-            clientRecord.checkRest()
-            // The one that the client has.
-            for record in liveRecords where record.end.link != nil { record.checkRest() }
-        }
-        note("the client closes its session")
-        clientRecord.isClosing = true
-        client.close(now: now)
-        rest { clientRecord.isOver }
-        if clientRecord.isOver == false { failure.note("the client does not close") }
-        // Nobody comes back to what is left.
-        for link in links { server.disconnected(link, now: now) }
-        advance(by: server.configuration.registry.keptDuration)
-        if !liveRecords.isEmpty || server.registeredCount > 0 { failure.note("sessions do not expire") }
-        if let held = budget?.held, held != .none { failure.note("\(held) is held by no session") }
-    }
-
-    private func isDead(_ link: Link) -> Bool {
-        Link.Side.allCases.contains { link.isLost(to: $0) || link.refuses(from: $0) }
-    }
-
-    /// Lets everything happen that can, until nothing does.
-    private func rest(_ isDone: () -> Bool) {
-        for _ in 0..<20_000 where failure.what == nil {
-            var isIdle = true
-            if client.link == nil, client.machine.endReason == nil, awayUntil <= now {
-                connect()
-                isIdle = false
-            }
-            tidy()
-            for link in links {
-                for side in Link.Side.allCases
-                where link.deliverableByteCount(to: side) > 0 || hasEnded(link, for: side) {
-                    deliver(over: link, to: side, atMost: 1 + below(300))
-                    isIdle = false
-                }
-            }
-            for record in [clientRecord] + liveRecords {
-                while failure.what == nil, let index = record.running.firstIndex(where: { goesOn($0, at: record) }) {
-                    respond(at: record, to: index)
-                    isIdle = false
-                }
-                while !record.unprocessed.isEmpty { process(at: record); isIdle = false }
-            }
-            check()
-            if !isIdle { continue }
-            let deadlines =
-                [client.machine.nextDeadline, server.nextDeadline] + liveRecords.map(\.end.machine.nextDeadline)
-            // In the end the server sees which connections are left.
-            for link in links where client.link !== link { seen(link, by: .server) }
-            if client.machine.endReason == nil, awayUntil > now {
-                advance(by: awayUntil - now)
-                continue
-            }
-            if isDone(), liveRecords.allSatisfy({ $0.end.link == nil || isAtRest($0.end) }),
-                client.machine.nextDeadline == nil
-            {
-                return
-            }
-            guard let next = deadlines.compactMap(\.self).min() else {
-                return failure.note("it does not come to rest: \(([client] + liveRecords.map(\.end)).map(Self.line))")
-            }
-            advance(by: max(next - now, .milliseconds(1)))
-        }
-        failure.note("it never comes to rest")
-    }
-
-    /// Whether a handler does anything more by itself: one whose response nobody waits for has to be told so.
-    private func goesOn(_ request: SessionRecord.Running, at record: SessionRecord) -> Bool {
-        if request.isCancelled || record.end.link == nil { return true }
-        return (serverRecords + [clientRecord]).contains { $0.openRequests[request.number] != nil }
-    }
-
-    /// Whether a side has yet to see that the other one has ended a connection.
-    private func hasEnded(_ link: Link, for side: Link.Side) -> Bool {
-        link.isAtEnd(at: side) && (side == .client ? client.link === link : server.reads(link))
-    }
-
-    /// What an end has left, for who looks for the reason.
-    private static func line(_ end: End) -> String {
-        let outbound = end.machine.outbound
-        return "\(end.side): kept \(outbound.keptSize), sent \(outbound.unprocessedSize(.ordinary)),"
-            + " \(outbound.unprocessedSize(.urgent)), not admitted \(outbound.unadmittedCount),"
-            + " responses \(outbound.unadmittedResponseSize), came \(end.machine.inbound.progress)"
-            + " limit \(end.options.outboundLimit), window \(end.options.inboundWindow), running \(end.options.maximumRunningCount)"
-    }
-
-    private func isAtRest(_ end: End) -> Bool {
-        end.machine.nextDeadline == nil && end.machine.outbound.keptSize == SessionSize()
     }
 }

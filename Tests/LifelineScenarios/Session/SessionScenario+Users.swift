@@ -2,8 +2,22 @@ internal import Lifeline
 internal import LifelineCore
 internal import LifelineTesting
 
-// What users do, and what they are told.
+// The users, who push, read, and are told of actions.
 extension SessionScenario {
+    typealias Stream = SessionRecord.Stream
+
+    /// Whether the messages of a stream are seldom read.
+    private static func isSlow(_ stream: Stream) -> Bool {
+        switch stream {
+        case .pushes: stream == slowStream
+        case .requestParts(let number), .responseParts(let number): number % 3 == 0
+        }
+    }
+
+    static let slowStream = Stream.pushes(slowMethod)
+    private static let slowMethod = "test.Pushes/Slow"
+    private static let pushMethods = ["test.Pushes/A", "test.Pushes/B", slowMethod]
+
     /// A side that somebody uses: the client, or one of the server's sessions.
     func randomRecord() -> SessionRecord {
         guard below(2) == 0, !liveRecords.isEmpty else { return clientRecord }
@@ -11,144 +25,122 @@ extension SessionScenario {
         return below(5) == 0 ? liveRecords[below(liveRecords.count)] : liveRecords[liveRecords.count - 1]
     }
 
+    func randomFiller() -> Int {
+        below(3) == 0 ? below(min(sizes.largestFiller, 60)) : below(sizes.largestFiller)
+    }
+
+    func randomMetadata() -> [String: String] { below(8) == 0 ? ["name": "\(below(1_000))"] : [:] }
+
+    func randomDelivery() -> SessionDelivery {
+        switch below(8) {
+        case 0: .atMostOnce
+        case 1: .expiring(after: .milliseconds(below(300)))
+        case 2: .replaceable(key: "\(below(2))", timeToLive: below(2) == 0 ? nil : .milliseconds(below(300)))
+        default: .reliable
+        }
+    }
+
     func push(from record: SessionRecord) {
-        // Users wait until they are admitted; there are a few of them.
-        guard record.waitingPushers.count < 4 else { return }
-        let delivery: SessionDelivery =
-            switch below(8) {
-            case 0: .atMostOnce
-            case 1: .expiring(after: .milliseconds(below(300)))
-            case 2: .replaceable(key: "\(below(2))", timeToLive: below(2) == 0 ? nil : .milliseconds(below(300)))
-            default: .reliable
-            }
+        // Users wait until their messages are accepted; there are a few of them.
+        guard record.waiting.count < 8 else { return }
+        push(Self.pushMethods[below(Self.pushMethods.count)], from: record)
+    }
+
+    /// Pushes messages that are not read, until they wait.
+    func fillSlowStream(from record: SessionRecord) {
+        for _ in 0..<200
+        where record.end.machine.life.canSend && !record.isClosing && record.waitingCount(of: Self.slowStream) == 0 {
+            push(Self.slowMethod, .reliable, from: record)
+        }
+    }
+
+    private func push(_ method: String, _ delivery: SessionDelivery? = nil, from record: SessionRecord) {
         lastNumber += 1
-        let (number, method) = (lastNumber, "m\(below(2))")
-        let payload = OutgoingPayload.push(
-            method: method,
-            metadata: randomMetadata(),
-            payload: SessionNote(number, fillerCount: below(largestFiller)).payload
+        let number = lastNumber
+        var content = SessionNote(number, fillerCount: randomFiller()).content
+        FieldWriter.metadataFields(randomMetadata(), field: 2, into: &content.fields)
+        send(number, content, .pushes(method), delivery, from: record) { content, delivery, isObserved, offered in
+            record.end.push(method, content, delivery, isObserved: isObserved, now: now, offered: offered)
+        }
+    }
+
+    typealias Offered = (SessionMachine.Offer) -> Void
+
+    func send(
+        _ number: Int,
+        _ content: End.Content,
+        _ stream: Stream,
+        _ chosen: SessionDelivery? = nil,
+        from record: SessionRecord,
+        isHeld: Bool = false,
+        _ body: (End.Content, SessionDelivery, _ isObserved: Bool, Offered) -> Void
+    ) {
+        let delivery = chosen ?? randomDelivery()
+        // The connection takes them all at once.
+        if delivery.isAtMostOnce, record.openAtMostOnce.count >= 4 { return }
+        // All of those are counted.
+        let isObserved = delivery.isAtMostOnce || below(4) > 0
+        let sent = SessionRecord.Sent(
+            stream: stream,
+            delivery: delivery,
+            isObserved: isObserved,
+            byteCount: content.byteCount
         )
-        let frameLength = SessionPayload.outgoing(payload).maximumFrameLength
-        record.end.push(payload, delivery, now: now) { offer in
-            note("\(record.name) pushes \(number), \(payload.byteCount) bytes, \(delivery): \(offer)")
-            if case .tooLong = offer {
-                record.demand(frameLength > record.peerFrameLimit, "push \(number) is refused as too long")
+        let isLeaving = record.end.isLeaving
+        let waitsForCredit = record.end.hasRoom(for: content.byteCount) && !isHeld && !isLeaving
+        body(content, delivery, isObserved) { offer in
+            note("\(record.name) sends \(number) in \(stream), \(content.byteCount) bytes, \(delivery): \(offer)")
+            if case .exhausted = offer { result.totals.exhaustedPushes += 1 }
+            if case .accepted = offer, stream.isPushes, delivery.key == nil {
+                record.demand(!isLeaving, "push \(number) was accepted, though the peer leaves")
             }
-            if case .exhausted = offer {
-                result.totals.exhaustedPushes += 1
-                record.demand(record.end.budget != nil, "push \(number) is refused, though there is no budget")
+            if case .waits = offer {
+                result.totals.waits += 1
+                if waitsForCredit {
+                    let isUsed = record.usedCredit(stream) >= SessionTerms.smallestCredit
+                    record.demand(isUsed, "message \(number) waits, though there is credit")
+                }
+                if waitsForCredit, stream.isPushes { result.totals.creditWaits += 1 }
+                if waitsForCredit, !stream.isPushes { result.totals.partCreditWaits += 1 }
+                if isHeld { result.totals.heldParts += 1 }
             }
-            guard case .accepted(let id, let isAdmitted) = offer else { return }
-            let sent = SessionRecord.Sent(delivery: delivery, method: method, frameLength: frameLength)
-            record.accepted(number, sent, as: id, isAdmitted: isAdmitted)
+            _ = record.offered(number, sent, offer)
         }
     }
 
     func withdraw(from record: SessionRecord) {
-        guard let id = record.withdrawable.randomElement(using: &random) else { return }
+        guard let id = record.waiting.sorted().randomElement(using: &random) else { return }
         record.end.withdraw(id, now: now) { isWithdrawn in
-            guard isWithdrawn else { return }
+            record.demand(isWithdrawn, "message \(id) waits, and cannot be withdrawn")
             note("\(record.name) withdraws message \(id)")
             record.withdrew(id)
         }
     }
 
-    func request(from record: SessionRecord) {
-        lastNumber += 1
-        let number = lastNumber
-        let deadline = below(2) == 0 ? nil : now + .milliseconds(below(500))
-        let payload = OutgoingPayload.request(
-            method: "r\(below(2))",
-            metadata: randomMetadata(),
-            payload: SessionNote(number, fillerCount: below(largestFiller)).payload
-        )
-        let frameLength = SessionPayload.outgoing(payload).maximumFrameLength
-        do {
-            // What is told of it comes after it is known here.
-            let id = try record.end.request(payload, number, deadline: deadline, now: now)
-            note("\(record.name) asks \(number), serial \(UInt32(truncatingIfNeeded: id))")
-            let sent = SessionRecord.Sent(
-                delivery: .reliable,
-                method: payload.method,
-                frameLength: frameLength,
-                deadline: deadline
-            )
-            record.asked(number, sent, as: id)
-        } catch {
-            note("\(record.name) cannot ask: \(error.code)")
-            let isRight =
-                error.code == .tooManyInFlight
-                || error.code == .messageRefused && frameLength > record.peerFrameLimit
-                || error.code == .notSent && (record.isOver || record.isClosing)
-            record.demand(isRight, "a request is refused: \(error.code)")
-        }
-    }
+    // MARK: What came in
 
-    func cancel(from record: SessionRecord) {
-        guard let (number, id) = record.openRequests.min(by: { $0.key < $1.key }) else { return }
-        note("\(record.name) cancels \(number)")
-        record.end.cancelRequest(id, now: now) { waiter in
-            record.demand(
-                waiter == number,
-                "request \(number) was cancelled, and \(String(describing: waiter)) told of it"
-            )
-            record.requestEnded(number, .cancelled)
-        }
-    }
-
-    /// A handler of a request goes on: it sends a part of the response, or the response, or both.
-    func respond(at record: SessionRecord) {
-        if !record.running.isEmpty { respond(at: record, to: below(record.running.count)) }
-    }
-
-    func respond(at record: SessionRecord, to index: Int) {
-        let running = record.running[index]
-        if below(3) == 0, record.waitingPushers.count < 6 {
-            let part = running.partCount + 1
-            // Every other part may be replaced by a later one.
-            let delivery = part % 2 == 0 ? SessionDelivery.reliable : .replaceable(key: "part")
-            let payload = OutgoingPayload.push(
-                method: "",
-                metadata: [:],
-                payload: SessionNote(running.number, part: part, fillerCount: below(largestFiller)).payload
-            )
-            record.end.push(payload, of: running.request, delivery, now: now) { offer in
-                note("\(record.name) sends part \(part) of \(running.number): \(offer)")
-                guard case .accepted(let id, let isAdmitted) = offer else { return }
-                result.totals.parts += 1
-                record.acceptedPart(at: index, isReliable: part % 2 == 0, as: id, isAdmitted: isAdmitted)
-            }
-            if below(2) == 0 { return }
-        }
-        guard index < record.running.count, record.running[index].number == running.number else { return }
-        let taken = record.takeRunning(at: index)
-        let payload = OutgoingPayload.response(
-            SessionStatus(.ok),
-            metadata: randomMetadata(),
-            payload: SessionNote(taken.number, part: taken.reliablePartCount, fillerCount: below(largestFiller)).payload
-        )
-        note("\(record.name) responds to \(taken.number)")
-        record.end.respond(to: taken.request, payload, now: now)
-    }
-
-    /// A handler of a push is done.
+    /// A handler of a push or a part is done.
     func process(at record: SessionRecord) {
-        if below(4) == 0, let receipt = record.takeStale() { record.end.finish(receipt, now: now) }
-        guard !record.unprocessed.isEmpty else { return }
-        let message = record.takeUnprocessed(at: below(record.unprocessed.count))
-        note("\(record.name) has processed \(message.isPart ? "a part of " : "")\(message.number)")
+        if below(4) == 0, let receipt = record.stale.popLast() { record.end.finish(receipt, now: now) }
+        guard !record.unread.isEmpty else { return }
+        let index = below(record.unread.count)
+        if Self.isSlow(record.unread[index].stream), below(12) > 0 { return }
+        process(at: record, index)
+    }
+
+    func process(at record: SessionRecord, _ index: Int) {
+        let message = record.takeUnread(at: index)
+        note("\(record.name) has processed \(message.number) of \(message.stream)")
         record.end.finish(message.receipt, now: now)
-        // Saying it twice changes nothing.
-        if below(4) == 0 { record.end.finish(message.receipt, now: now) }
     }
 
     /// An end has decided something.
-    func acted(_ actions: [End.Machine.Action], _ record: SessionRecord) {
+    func acted(_ actions: [SessionMachine.Action], _ record: SessionRecord) {
         if isTracing { for action in actions { note("\(record.name): \(Self.line(action))") } }
         record.told(actions)
         for action in actions {
             switch action {
-            case .refuseRequest(let request, _, let refusal): record.end.refuse(request, refusal, now: now)
+            case .refuse(let request, _, _): refuse(request, at: record)
             case .peerLeaving(let pause):
                 guard record === clientRecord else { break }
                 awayUntil = now + pause
@@ -157,46 +149,38 @@ extension SessionScenario {
             case .sayGoodbye: result.totals.replacedConnections += 1
             case .closeConnection(_, .inOrder):
                 if record === clientRecord, !record.isOver { result.totals.leftConnections += 1 }
-            case .ended(let end):
-                if case .abandoned = end, !record.isAbandoned { result.totals.overdueClosings += 1 }
+            case .ended(let reason):
+                if case .abandoned = reason, !record.isAbandoned { result.totals.overdueClosings += 1 }
                 liveRecords.removeAll { $0 === record }
             default: break
             }
         }
     }
 
-    /// The server has begun a session.
-    func began(_ end: End) {
-        if isDraining { failure.note("a session begins at a server that goes away") }
-        let record = SessionRecord(
-            end,
-            "server \(serverRecords.count + 1)",
-            peerUnderstates: client.understatesReceived,
-            peerFrameLimit: client.options.maximumFrameLength,
-            fail: failure.note
-        )
-        end.understatesReceived = serverUnderstates
-        serverRecords.append(record)
-        liveRecords.append(record)
-        end.onActions = { [unowned self, unowned record] in acted($0, record) }
+    private static func line(_ action: SessionMachine.Action) -> String {
+        switch action {
+        case .push(let message, let receipt): "push \(number(message)) came, \(receipt)"
+        case .begin(let request, let message, _): "begin a request of method \(message.method), \(request)"
+        case .completed(let id, let message): "request \(id) has the response \(number(message)), \(message.status)"
+        case .requestPart(let request, let message, let receipt):
+            "part \(number(message)) of \(request) came, \(receipt)"
+        case .responsePart(let id, let message, let receipt):
+            "part \(number(message)) of the response to \(id) came, \(receipt)"
+        default: "\(action)"
+        }
     }
 
-    private func randomMetadata() -> SessionMetadata { below(8) == 0 ? ["name": "\(below(1_000))"] : [:] }
+    private static func number(_ message: InboundMessage) -> Int { SessionNote(message.payload)?.number ?? -1 }
+}
 
-    private static func line(_ action: End.Machine.Action) -> String {
-        switch action {
-        case .deliverPush(let serial, let content, let receipt):
-            let note = SessionNote(content)
-            return "push \(note?.number ?? -1) part \(note?.part ?? -1) of serial \(serial) came, \(receipt)"
-        case .beginRequest(let request, _, let content):
-            return "begin request \(SessionNote(content)?.number ?? -1), serial \(request.serial)"
-        case .refuseRequest(let request, let content, let refusal):
-            return "refuse request \(SessionNote(content)?.number ?? -1), serial \(request.serial): \(refusal)"
-        case .complete(let number, _): return "request \(number) has its response"
-        case .fail(let number, let code): return "request \(number) fails: \(code)"
-        case .messageEnded(let id, let outcome): return "message \(id) is \(outcome)"
-        case .admitted(let ids): return "messages \(ids) are admitted"
-        default: return "\(action)"
-        }
+extension SimulatedSessionEnd {
+    /// Whether the peer goes away, so that nothing is begun.
+    var isLeaving: Bool { if case .leaving = machine.life.connection { true } else { false } }
+
+    /// Whether a message has room in what is kept, so that it waits only for credit.
+    func hasRoom(for byteCount: Int) -> Bool {
+        let kept = machine.keptSize
+        return machine.waitingCount == 0 && kept.frameCount + 1 < options.outboundLimit.frameCount
+            && kept.byteCount + byteCount + 200 + SessionMachine.detailsOverhead <= options.outboundLimit.byteCount
     }
 }

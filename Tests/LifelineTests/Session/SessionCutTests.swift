@@ -20,6 +20,18 @@ import Testing
             },
             .stream("t.T/Stream") { (_: TestMessage, stream: SessionStreamWriter<TestMessage>, _) in
                 for number in 0..<SessionCutTests.messageCount { try await stream.send(TestMessage(cutNumber: number)) }
+            },
+            .clientStream("t.T/Up") { (messages: SessionMessages<TestMessage>, _) in
+                var count = 0
+                for try await message in messages {
+                    #expect(message.cutNumber == count)
+                    count += 1
+                }
+                return TestMessage(cutNumber: count)
+            },
+            .bothWays("t.T/Both") {
+                (messages: SessionMessages<TestMessage>, stream: SessionStreamWriter<TestMessage>, _) in
+                for try await message in messages { try await stream.send(message) }
             }
         )
         try await withSessionServer(listeningOn: anyPort, services: [service], logger: TestLog().logger) { server in
@@ -59,7 +71,7 @@ import Testing
         #expect(haveBegunOnce, "\(called.count) calls")
     }
 
-    /// Pushes both ways, a stream and calls, all at once.
+    /// Pushes both ways, streams of all kinds and calls, all at once.
     private func exchange(_ client: SessionClient, _ server: SessionServer) async throws {
         let count = SessionCutTests.messageCount
         let news = client.pushes("t.T/News", of: TestMessage.self)
@@ -81,6 +93,25 @@ import Testing
                     expected += 1
                 }
                 #expect(expected == count)
+            }
+            group.addTask {
+                let reply = try await client.clientStream("t.T/Up", returning: TestMessage.self) { writer in
+                    for number in 0..<count { try await writer.send(TestMessage(cutNumber: number)) }
+                }
+                #expect(reply.cutNumber == count)
+            }
+            group.addTask {
+                let echoed = try await client.bothWays("t.T/Both", receiving: TestMessage.self) { writer in
+                    for number in 0..<count { try await writer.send(TestMessage(cutNumber: number)) }
+                } receive: { messages in
+                    var expected = 0
+                    for try await message in messages {
+                        #expect(message.cutNumber == expected)
+                        expected += 1
+                    }
+                    return expected
+                }
+                #expect(echoed == count)
             }
             group.addTask {
                 try await until { !server.sessions.isEmpty }

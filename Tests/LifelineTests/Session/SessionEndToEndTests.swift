@@ -392,12 +392,19 @@ import Testing
                 try await client.call("t.T/Fail", TestMessage(number: 1), returning: TestMessage.self)
             }
             #expect(error?.status?.code == .internal)
-            let long = String(repeating: "x", count: 100_000)
-            let unknown = await sessionError {
-                try await client.call(long, TestMessage(number: 1), returning: TestMessage.self)
+            func callUnknown(_ length: Int) async -> SessionError? {
+                await sessionError {
+                    try await client.call(
+                        String(repeating: "x", count: length),
+                        TestMessage(number: 1),
+                        returning: TestMessage.self
+                    )
+                }
             }
+            let unknown = await callUnknown(256)
             #expect(unknown?.status?.code == .unimplemented)
             #expect((unknown?.status?.message.utf8.count ?? .max) < 200)
+            #expect(await callUnknown(257)?.code == .messageRefused)
             // The session goes on.
             _ = try await client.call("t.T/Echo", TestMessage(number: 1), returning: TestMessage.self)
         }
@@ -494,5 +501,356 @@ import Testing
             try await withSessionServer(listeningOn: anyPort, services: [TestService(echo), TestService(echo)]) { _ in }
         }
         #expect(error?.code == .invalidConfiguration)
+    }
+
+    // MARK: Streams of the client's
+
+    private static func numbers(_ range: Range<Int>) -> [TestMessage] { range.map { TestMessage(number: $0) } }
+
+    /// Replies with the sum of its messages.
+    private var sum: SessionMethod {
+        .clientStream("t.T/Sum") { (messages: SessionMessages<TestMessage>, _) -> TestMessage in
+            var sum = 0
+            for try await message in messages { sum += message.number ?? 0 }
+            return TestMessage(number: sum)
+        }
+    }
+
+    /// Sends each message back.
+    private var chat: SessionMethod {
+        .bothWays("t.T/Chat") {
+            (messages: SessionMessages<TestMessage>, stream: SessionStreamWriter<TestMessage>, _) in
+            for try await message in messages { try await stream.send(message) }
+        }
+    }
+
+    @Test func aClientStream() async throws {
+        try await withScene(sum) { client, _ in
+            let reply: TestMessage = try await client.clientStream("t.T/Sum", of: TestMessage.self) { stream in
+                for number in 1...1_000 { try await stream.send(TestMessage(number: number)) }
+            }
+            #expect(reply.number == 500_500)
+            let none: TestMessage = try await client.clientStream("t.T/Sum", of: TestMessage.self) { _ in }
+            #expect(none.number == 0)
+        }
+    }
+
+    @Test func aHandlerRepliesBeforeTheClientHasSentAll() async throws {
+        let first = SessionMethod.clientStream("t.T/First") {
+            (messages: SessionMessages<TestMessage>, _) -> TestMessage in
+            for try await message in messages { return message }
+            return TestMessage()
+        }
+        let cancelled = Event()
+        try await withScene(first, echo) { client, _ in
+            let reply: TestMessage = try await client.clientStream("t.T/First", of: TestMessage.self) { stream in
+                defer { cancelled.signal() }
+                while !Task.isCancelled { try await stream.send(TestMessage(number: 7)) }
+            }
+            #expect(reply.number == 7)
+            try await cancelled.wait()
+            _ = try await client.call("t.T/Echo", TestMessage(number: 1), returning: TestMessage.self)
+        }
+    }
+
+    @Test func aHandlerOfAClientStreamThrows() async throws {
+        let thrower = SessionMethod.clientStream("t.T/Throw") {
+            (messages: SessionMessages<TestMessage>, _) -> TestMessage in
+            for try await message in messages where message.number == 3 { throw SessionStatus(.notFound, "gone") }
+            return TestMessage()
+        }
+        try await withScene(thrower, echo) { client, _ in
+            let error = await sessionError {
+                let _: TestMessage = try await client.clientStream("t.T/Throw", of: TestMessage.self) { stream in
+                    for number in 1...100_000 { try await stream.send(TestMessage(number: number)) }
+                }
+            }
+            #expect(error?.status == SessionStatus(.notFound, "gone"))
+            _ = try await client.call("t.T/Echo", TestMessage(number: 1), returning: TestMessage.self)
+        }
+    }
+
+    /// Both ways of cancelling: the one who sends throws, or the caller's task is cancelled.
+    @Test(arguments: [false, true]) func aClientStreamIsGivenUp(isCancelled: Bool) async throws {
+        struct Enough: Error {}
+        let (begun, ended) = (Event(), Notes<SessionError.Code?>())
+        let hang = SessionMethod.clientStream("t.T/Hang") {
+            (messages: SessionMessages<TestMessage>, _) -> TestMessage in
+            do {
+                for try await _ in messages { begun.signal() }
+                ended.add(nil)
+            } catch {
+                ended.add((error as? SessionError)?.code)
+            }
+            return TestMessage()
+        }
+        try await withScene(hang, echo) { client, _ in
+            let call = Task { () -> TestMessage in
+                try await client.clientStream("t.T/Hang", of: TestMessage.self) { stream in
+                    try await stream.send(TestMessage(number: 1))
+                    try await begun.wait()
+                    if !isCancelled { throw Enough() }
+                    try await Event().wait()
+                }
+            }
+            try await begun.wait()
+            if isCancelled { call.cancel() }
+            do {
+                _ = try await call.value
+                Issue.record("it was given up")
+            } catch {
+                // The call and the one who sends are cancelled together: the first to end says so.
+                let isCancellation = error is CancellationError || (error as? SessionError)?.code == .cancelled
+                #expect(isCancelled ? isCancellation : error is Enough)
+            }
+            try await until { ended.count == 1 }
+            #expect(ended.all == [.cancelled])
+            _ = try await client.call("t.T/Echo", TestMessage(number: 1), returning: TestMessage.self)
+        }
+    }
+
+    @Test func aClientStreamTakesTooLong() async throws {
+        let (begun, ended) = (Notes<Bool>(), Notes<Bool>())
+        let hang = SessionMethod.clientStream("t.T/Hang") {
+            (messages: SessionMessages<TestMessage>, context) -> TestMessage in
+            begun.add(context.timeRemaining != nil)
+            defer { ended.add(true) }
+            for try await _ in messages {}
+            return TestMessage()
+        }
+        try await withScene(hang, echo) { client, _ in
+            _ = try await client.call("t.T/Echo", TestMessage(number: 1), returning: TestMessage.self)
+            let error = await sessionError {
+                let _: TestMessage = try await client.clientStream(
+                    "t.T/Hang",
+                    of: TestMessage.self,
+                    timeout: .milliseconds(20)
+                ) { stream in
+                    try await stream.send(TestMessage(number: 1))
+                    try await Event().wait()
+                }
+            }
+            #expect(error?.code == .timedOut)
+            _ = try await client.call("t.T/Echo", TestMessage(number: 2), returning: TestMessage.self)
+            // Where the machine is busy, the time was over before the handler began.
+            try await until { ended.count == begun.count }
+            #expect(begun.all.allSatisfy { $0 })
+        }
+    }
+
+    /// What it does not take is refused to the one who sends it, and the stream goes on.
+    @Test func aMessageOfAStreamIsTooLarge() async throws {
+        try await withScene(sum) { client, _ in
+            let reply: TestMessage = try await client.clientStream("t.T/Sum", of: TestMessage.self) { stream in
+                try await stream.send(TestMessage(number: 1))
+                let error = await sessionError {
+                    try await stream.send(TestMessage([UInt8](repeating: 0, count: 4 << 20)))
+                }
+                #expect(error?.code == .messageRefused)
+                try await stream.send(TestMessage(number: 2))
+            }
+            #expect(reply.number == 3)
+        }
+    }
+
+    @Test func bothWays() async throws {
+        try await withScene(chat) { client, _ in
+            let numbers = try await client.bothWays("t.T/Chat", sending: TestMessage.self, receiving: TestMessage.self)
+            {
+                stream in
+                for message in Self.numbers(0..<1_000) { try await stream.send(message) }
+            } receive: { messages in
+                var numbers: [Int] = []
+                for try await batch in messages.batches { numbers += batch.map { $0.number ?? -1 } }
+                return numbers
+            }
+            #expect(numbers == Array(0..<1_000))
+        }
+    }
+
+    /// What is sent depends on what has come.
+    @Test func bothWaysTurnByTurn() async throws {
+        try await withScene(chat) { client, _ in
+            let answers = AsyncStream.makeStream(of: Int.self)
+            let last = try await client.bothWays("t.T/Chat", sending: TestMessage.self, receiving: TestMessage.self) {
+                stream in
+                try await stream.send(TestMessage(number: 0), until: .processed)
+                for await answer in answers.stream {
+                    if answer == 100 { return }
+                    try await stream.send(TestMessage(number: answer + 1))
+                }
+            } receive: { messages in
+                var last = -1
+                for try await message in messages {
+                    last = message.number ?? -1
+                    answers.continuation.yield(last)
+                }
+                return last
+            }
+            #expect(last == 100)
+        }
+    }
+
+    /// Who has taken enough leaves, and the handler is cancelled.
+    @Test func leavingACallBothWays() async throws {
+        let cancelled = Event()
+        let endless = SessionMethod.bothWays("t.T/Endless") {
+            (_: SessionMessages<TestMessage>, stream: SessionStreamWriter<TestMessage>, _) in
+            defer { cancelled.signal() }
+            while true { try await stream.send(TestMessage(number: 1)) }
+        }
+        try await withScene(endless, echo) { client, _ in
+            let count = try await client.bothWays("t.T/Endless", sending: TestMessage.self, receiving: TestMessage.self)
+            {
+                stream in
+                while !Task.isCancelled { try await stream.send(TestMessage(number: 1)) }
+            } receive: { messages in
+                var count = 0
+                for try await _ in messages {
+                    count += 1
+                    if count == 5 { break }
+                }
+                return count
+            }
+            #expect(count == 5)
+            try await cancelled.wait()
+            _ = try await client.call("t.T/Echo", TestMessage(number: 1), returning: TestMessage.self)
+        }
+    }
+
+    /// 10,000 messages there and back, each once and in order, over connections that are cut.
+    @Test func bothWaysOverManyConnections() async throws {
+        let count = 10_000
+        let seen = Notes<Int>()
+        let chat = SessionMethod.bothWays("t.T/Chat") {
+            (messages: SessionMessages<TestMessage>, stream: SessionStreamWriter<TestMessage>, _) in
+            for try await message in messages {
+                seen.add(message.number ?? -1)
+                try await stream.send(message)
+            }
+        }
+        var configuration = SessionClientConfiguration()
+        configuration.client.backoff.initialDelay = .milliseconds(1)
+        configuration.client.backoff.maximumAttempts = nil
+        try await withScene(chat, client: configuration) { client, server in
+            let numbers = try await client.bothWays("t.T/Chat", sending: TestMessage.self, receiving: TestMessage.self)
+            {
+                stream in
+                for number in 0..<count {
+                    // Where there is none, none is cut.
+                    if number % 500 == 250 {
+                        let openings = client.statistics.openingCount
+                        client.reconnect()
+                        try await until { client.statistics.openingCount > openings }
+                    }
+                    try await stream.send(TestMessage(number: number))
+                }
+            } receive: { messages in
+                var numbers: [Int] = []
+                for try await message in messages { numbers.append(message.number ?? -1) }
+                return numbers
+            }
+            let isInOrder = numbers == Array(0..<count)
+            #expect(isInOrder, "\(numbers.count)")
+            #expect(client.statistics.openingCount >= count / 500)
+            #expect(client.statistics.sessionCount == 1 && server.sessions.count == 1)
+        }
+        let isInOrder = seen.all == Array(0..<count)
+        #expect(isInOrder, "\(seen.count)")
+    }
+
+    /// A handler that does not read, and a client that does not: each holds up its own stream alone.
+    @Test func whatIsNotReadDelaysNothingElse() async throws {
+        let release = Event()
+        let slow = SessionMethod.clientStream("t.T/Slow") {
+            (messages: SessionMessages<TestMessage>, _) -> TestMessage in
+            try await release.wait()
+            var count = 0
+            for try await message in messages { count += message.payload.count }
+            return TestMessage(number: count)
+        }
+        let pushed = Notes<Int>()
+        let push = SessionMethod.push("t.T/Push") { (message: TestMessage, _) in pushed.add(message.number ?? -1) }
+        try await withScene(slow, push, sum, echo) { client, server in
+            let news = client.pushes("t.T/News", of: TestMessage.self)
+            _ = try await client.call("t.T/Echo", TestMessage(number: 1), returning: TestMessage.self)
+            let session = try #require(server.sessions.first)
+            // Four times its credit.
+            let (count, large) = (1_024, TestMessage([UInt8](repeating: 7, count: 1_024)))
+            async let slowReply: TestMessage = client.clientStream("t.T/Slow", of: TestMessage.self) { stream in
+                for _ in 0..<count { try await stream.send(large) }
+            }
+            let telling = Task { for _ in 0..<count { try await session.push("t.T/News", large) } }
+            try await until { client.engine.state.withLock { $0.machine.waitingCount } == 1 }
+            try await until { session.engine.state.withLock { $0.machine.waitingCount } == 1 }
+            for number in 0..<2_000 { try await client.push("t.T/Push", TestMessage(number: number)) }
+            let reply: TestMessage = try await client.clientStream("t.T/Sum", of: TestMessage.self) { stream in
+                for number in 1...1_000 { try await stream.send(TestMessage(number: number)) }
+            }
+            #expect(reply.number == 500_500)
+            _ = try await client.call("t.T/Echo", TestMessage(number: 2), returning: TestMessage.self)
+            try await until { pushed.count == 2_000 }
+            #expect(pushed.all == Array(0..<2_000))
+            // They still wait.
+            #expect(client.engine.state.withLock { $0.machine.waitingCount } == 1)
+            #expect(session.engine.state.withLock { $0.machine.waitingCount } == 1)
+            release.signal()
+            #expect(try await slowReply.number == count << 10)
+            var taken = 0
+            for try await _ in news {
+                taken += 1
+                if taken == count { break }
+            }
+            try await telling.value
+        }
+    }
+
+    /// The handler is cancelled, and the client learns that its call is over.
+    @Test func aServerIsShutDownDuringACallBothWays() async throws {
+        let (begun, cancelled) = (Event(), Event())
+        let hang = SessionMethod.bothWays("t.T/Hang") {
+            (messages: SessionMessages<TestMessage>, _: SessionStreamWriter<TestMessage>, _) in
+            defer { cancelled.signal() }
+            for try await _ in messages { begun.signal() }
+        }
+        var clientConfiguration = SessionClientConfiguration()
+        clientConfiguration.closeTimeout = .zero
+        clientConfiguration.client.backoff.initialDelay = .milliseconds(1)
+        clientConfiguration.client.backoff.maximumAttempts = nil
+        try await withTemporaryPath { path in
+            func withServer(_ body: () async throws -> Void) async throws {
+                var configuration = SessionServerConfiguration()
+                configuration.server.shutdownGracePeriod = .zero
+                try await withSessionServer(
+                    listeningOn: .unix(path: path),
+                    configuration: configuration,
+                    services: [TestService(hang)],
+                    logger: TestLog().logger
+                ) { _ in
+                    try await body()
+                }
+            }
+            try await withSessionClient(
+                to: .unix(path: path),
+                configuration: clientConfiguration,
+                logger: TestLog().logger
+            ) { client in
+                let call = Task {
+                    try await client.bothWays("t.T/Hang", sending: TestMessage.self, receiving: TestMessage.self) {
+                        stream in
+                        try await stream.send(TestMessage(number: 1))
+                        try await Event().wait()
+                    } receive: { messages in
+                        for try await _ in messages { Issue.record("nothing is sent") }
+                    }
+                }
+                try await withServer { try await begun.wait() }
+                try await cancelled.wait()
+                // The next server knows nothing of the session.
+                try await withServer {
+                    #expect(await sessionError { try await call.value }?.code == .sessionLost)
+                }
+            }
+        }
     }
 }

@@ -69,14 +69,15 @@ import Testing
     @Test func violationsSayWhatHappened() {
         let place = SessionPlace(.urgent, 7)
         let violations: [SessionViolation] = [
-            .unknownAcknowledgement(place), .acknowledgementWentBack(place), .gap(.ordinary, expected: 7, received: 9),
-            .windowExceeded(.urgent), .notOpened, .openedTwice, .version(7), .otherSession, .unexpectedFrame,
-            .serialInUse(7), .noSerial, .wrongPlace, .undecodable("It is no message."), .padded(byteCount: 7),
-            .emptyWindow, .malformedCredentials(byteCount: 7),
+            .unknownAcknowledgement(place), .acknowledgementWentBack(place), .windowExceeded(.urgent), .notOpened,
+            .openedTwice, .version(7), .otherSession, .unexpectedFrame, .serialInUse(7), .noSerial,
+            .undecodable("It is no message."), .emptyWindow, .malformedCredentials(byteCount: 7), .tooManyEntries,
+            .frameLimit(7), .urgentFramesUnacknowledged, .creditExceeded, .unknownMethod(7), .methodNumber(7),
+            .tooManyMethods, .partsAfterEnd, .payloadWithParts,
         ]
         #expect(Set(violations.map(\.message)).count == violations.count)
         #expect(violations[0].message == "The urgent frame 7 was acknowledged and never sent.")
-        #expect(violations[2].message == "The ordinary frame 9 came where 7 was to come.")
+        #expect(violations[1].message == "The acknowledgement of urgent frames went back to 7.")
         #expect(violations.allSatisfy { $0.message.hasSuffix(".") })
     }
 }

@@ -22,6 +22,15 @@ import Tracing
             .stream("t.T/Two") { (message: TestMessage, stream: SessionStreamWriter<TestMessage>, _) in
                 for _ in 0..<2 { try await stream.send(message) }
             },
+            .clientStream("t.T/Up") { (messages: SessionMessages<TestMessage>, _) in
+                var count = 0
+                for try await _ in messages { count += 1 }
+                return TestMessage(number: count)
+            },
+            .bothWays("t.T/Both") {
+                (messages: SessionMessages<TestMessage>, stream: SessionStreamWriter<TestMessage>, _) in
+                for try await message in messages { try await stream.send(message) }
+            },
             .push("t.T/Push") { (_: TestMessage, _) in }
         )
         try await withSessionServer(
@@ -48,6 +57,18 @@ import Tracing
         }
         #expect(error?.status?.code == .notFound)
         for try await _ in client.stream("t.T/Two", TestMessage(number: 1), of: TestMessage.self) {}
+        let reply = try await client.clientStream("t.T/Up", returning: TestMessage.self) { writer in
+            for number in 1...2 { try await writer.send(TestMessage(number: number)) }
+        }
+        #expect(reply.number == 2)
+        let echoed = try await client.bothWays("t.T/Both", receiving: TestMessage.self) { writer in
+            for number in 1...2 { try await writer.send(TestMessage(number: number)) }
+        } receive: { messages in
+            var numbers: [Int?] = []
+            for try await message in messages { numbers.append(message.number) }
+            return numbers
+        }
+        #expect(echoed == [1, 2])
         try await client.push("t.T/Push", TestMessage(number: 1))
     }
 
@@ -178,8 +199,8 @@ import Tracing
             server: [SessionLoggingInterceptor(logger: served.logger, level: .trace)]
         ) { try await callAll($0) }
         for (log, level) in [(log, Logger.Level.debug), (served, .trace)] {
-            #expect(log.entries.count == 4)
-            #expect(log.entries.filter { $0.level == level && $0.text.contains("succeeded") }.count == 3)
+            #expect(log.entries.count == 6)
+            #expect(log.entries.filter { $0.level == level && $0.text.contains("succeeded") }.count == 5)
             let failed = log.entries.filter { $0.level == .info }
             #expect(failed.count == 1)
             #expect(failed.first?.text.contains("t.T/Fail") == true)
@@ -192,7 +213,9 @@ import Tracing
         let interceptor = SessionMetricsInterceptor(factory: metrics)
         try await withScene(client: [interceptor], server: [interceptor]) { try await callAll($0) }
         for role in ["client", "server"] {
-            for (method, status) in [("Echo", "ok"), ("Fail", "notFound"), ("Two", "ok"), ("Push", "ok")] {
+            for (method, status) in [
+                ("Echo", "ok"), ("Fail", "notFound"), ("Two", "ok"), ("Up", "ok"), ("Both", "ok"), ("Push", "ok"),
+            ] {
                 let dimensions = [("role", role), ("method", "t.T/\(method)")]
                 let calls = try metrics.expectCounter("lifeline.session.calls", dimensions + [("status", status)])
                 #expect(calls.totalValue == 1)

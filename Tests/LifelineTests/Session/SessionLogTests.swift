@@ -1,9 +1,9 @@
 import LifelineClientTestSupport
 import LifelineCore
-import LifelineProtos
 import LifelineTestSupport
 import Logging
 import NIOConcurrencyHelpers
+import TestProtos
 import Testing
 
 @testable import Lifeline
@@ -19,21 +19,17 @@ import Testing
     @Test func malformedPushesDoNotFillTheLog() async throws {
         let log = TestLog()
         let count = 5_000
-        try await withServer(push, log: log) { server, _ in
+        // They come faster than they are handled.
+        try await withServer(push, log: log, configure: { $0.limits.maximumUnreadByteCount = 1 << 20 }) { server, _ in
             let client = try await RawSessionClient.connect(to: server)
-            _ = try await client.hello { ($0.window.frames, $0.window.bytes) = (100_000, 100_000_000) }
-            let frames = try (1...count).flatMap { sequence in
-                try Lifeline_Session_V1_Frame.with {
-                    ($0.sequence, $0.push.method, $0.push.payload) = (UInt64(sequence), "t.T/Push", [0xFF])
-                }
-                .withDelimitedBytes { Array($0) }
-            }
-            try await client.socket.write(frames)
+            _ = try await client.hello()
+            let method = try await client.name("t.T/Push")
+            let frame = Lifeline_Session_V1_Frame.with { ($0.push.method, $0.push.payload) = (method, [0xFF]) }
+            let bytes = try frame.withDelimitedBytes { Array($0) }
+            try await client.socket.write((0..<count).flatMap { _ in bytes })
             let session = try #require(server.sessions.first)
-            try await until {
-                session.engine.state.withLockedValue { $0.machine.inbound.progress.processed.ordinary }
-                    == UInt64(count)
-            }
+            // And the name of their method.
+            try await until { session.engine.state.withLock { $0.machine.inbound.processed } == UInt64(count) + 1 }
             await session.end(gracePeriod: .seconds(1000))
             try await until { session.isOver }
         }
@@ -47,9 +43,7 @@ import Testing
         try await withServer(push, log: log) { server, _ in
             let client = try await RawSessionClient.connect(to: server)
             _ = try await client.hello()
-            for sequence in 1...50 as ClosedRange<UInt64> {
-                try await client.send(.with { ($0.sequence, $0.push.method) = (sequence, "\(Self.evil)\(sequence)") })
-            }
+            for number in 1...50 { try await client.push("\(Self.evil)\(number)") }
             let session = try #require(server.sessions.first)
             try await until { session.statistics.unwantedPushCount == 50 }
         }
@@ -66,8 +60,8 @@ import Testing
         try await withServer(method, log: log) { server, _ in
             let client = try await RawSessionClient.connect(to: server)
             _ = try await client.hello()
-            try await client.send(.with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Fail") })
-            #expect(try await client.next().response.serial == 1)
+            try await client.ask("t.T/Fail")
+            #expect(try await client.next().urgentResponse.serial == 1)
         }
         let lines = log.entries.filter { $0.text.contains("A handler failed") }
         #expect(lines.count == 1 && lines.first?.text.contains(Self.escaped) == true, "\(lines)")

@@ -1,14 +1,13 @@
 import Glibc
 import LifelineClientTestSupport
 import LifelineCore
-import LifelineProtos
 import LifelineTestSupport
-import NIOConcurrencyHelpers
+import TestProtos
 import Testing
 
 @testable import Lifeline
 
-/// A limit is what the process really takes, also of the messages that are the most expensive for what they say.
+/// A message takes what it counts for, or half as much again: also one of those that are the most expensive.
 ///
 /// Each test runs in a process of its own, for the memory that is measured is the process's.
 @Suite(.enabled(if: !isSanitized, "Sanitizers have a malloc of their own."), .timeLimit(.minutes(5)))
@@ -16,36 +15,49 @@ struct SessionMemoryTests {
     /// So large that what else the process does is a small part of it.
     private static let limit = 16 << 20
 
-    /// Measures what the process allocates while `body` runs.
+    /// What the process allocates while `body` runs.
+    private static func growth(_ body: () async throws -> Void) async throws -> Int {
+        let before = try #require(allocatedByteCount())
+        try await body()
+        return try #require(allocatedByteCount()) - before
+    }
+
+    /// Expects messages that count for `byteCount` to take at most one and a half times that.
     ///
     /// - Parameter least: below that the measure would be none.
     private static func expectBound(
-        least: Int = limit / 4,
+        _ byteCount: Int = limit,
+        least: Int = limit / 8,
         _ body: () async throws -> Void
     ) async throws {
-        let before = try #require(allocatedByteCount())
-        try await body()
-        let growth = try #require(allocatedByteCount()) - before
-        #expect(growth <= limit * 3 / 2, "\(growth) bytes")
+        let growth = try await growth(body)
+        #expect(growth <= byteCount * 3 / 2, "\(growth) bytes")
         #expect(growth >= least, "\(growth) bytes")
     }
 
-    /// A session whose client takes a message and acknowledges none.
+    /// A session whose client takes a message and acknowledges none, and gives all the credit that there is.
     private static func withUnreadSession(
         _ method: SessionMethod,
+        limit: Int = limit,
         _ body: (RawSessionClient, SessionServerEnd) async throws -> Void
     ) async throws {
-        try await withServer(method, configure: { $0.limits.maximumKeptByteCount = limit }) { server, _ in
+        let configure: (inout SessionServerConfiguration) -> Void = {
+            $0.limits.maximumKeptByteCount = limit
+            $0.limits.maximumKeptMessageCount = 1 << 20
+        }
+        try await withServer(method, configure: configure) { server, _ in
             let client = try await RawSessionClient.connect(to: server)
-            _ = try await client.hello { $0.window.frames = 1 }
+            _ = try await client.hello { ($0.terms.windowFrames, $0.terms.credit) = (1, 1 << 40) }
             try await body(client, try #require(server.sessions.first))
         }
     }
 
     /// Whether another message would have to wait.
     private static func isFull(_ session: SessionServerEnd) -> Bool {
-        session.engine.state.withLockedValue { $0.machine.outbound.unadmittedCount > 0 }
+        session.engine.state.withLock { $0.machine.waitingCount > 0 }
     }
+
+    // MARK: What is kept for the client
 
     @Test func aStreamThatIsNotRead() async {
         await #expect(processExitsWith: .success) {
@@ -55,9 +67,7 @@ struct SessionMemoryTests {
             }
             try await SessionMemoryTests.withUnreadSession(stream) { client, session in
                 try await SessionMemoryTests.expectBound {
-                    try await client.send(
-                        .with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Stream") }
-                    )
+                    try await client.ask("t.T/Stream")
                     try await until { SessionMemoryTests.isFull(session) }
                 }
                 try client.socket.reset()
@@ -86,35 +96,95 @@ struct SessionMemoryTests {
         }
     }
 
-    /// Of 1 KiB those that take the most, in proportion to what they count for.
-    @Test(arguments: [0, 1_024]) func pushesThatAreNotHandled(length: Int) async {
-        await #expect(processExitsWith: .success) { [length] in
-            let limit = SessionMemoryTests.limit
-            let block = SessionMethod.push("t.T/Block") { (_: TestMessage, _) in
-                try await Task.sleep(for: .seconds(1_000_000))
-            }
-            try await withServer(block, configure: { $0.limits.maximumUnprocessedByteCount = limit }) { server, _ in
-                let client = try await RawSessionClient.connect(to: server)
-                _ = try await client.hello()
-                let session = try #require(server.sessions.first)
-                let payload = try TestMessage([UInt8](repeating: 7, count: length)).encodedPayload(partial: false)
-                let size = SessionPayload.messageOverhead + "t.T/Block".utf8.count + payload.count
-                var bytes: [UInt8] = []
-                for place in 1...UInt64(limit / size) {
-                    let frame = Lifeline_Session_V1_Frame.with {
-                        ($0.sequence, $0.push.method, $0.push.payload) = (place, "t.T/Block", payload)
-                    }
-                    bytes += try frame.withDelimitedBytes { Array($0) }
+    /// A push of 32 bytes takes 128 at most, also where arrays have just grown: that of the records at the first
+    /// number, that of the frames at the second.
+    @Test(arguments: [131_073, 204_601]) func aKeptPush(count: Int) async {
+        await #expect(processExitsWith: .success) { [count] in
+            let echo = SessionMethod.unary("t.T/Echo") { (message: TestMessage, _) in message }
+            try await SessionMemoryTests.withUnreadSession(echo, limit: 1 << 30) { client, session in
+                let message = TestMessage([UInt8](repeating: 7, count: 32))
+                let growth = try await SessionMemoryTests.growth {
+                    for _ in 0..<count { try await session.push("t.T/News", message) }
                 }
-                try await SessionMemoryTests.expectBound {
-                    // No longer than the connection's queues, which are not the session's.
-                    for start in stride(from: 0, to: bytes.count, by: 16 << 10) {
-                        try await client.socket.write(Array(bytes[start..<min(start + 16 << 10, bytes.count)]))
-                    }
-                    bytes = []
-                    try await until { session.statistics.receivedPushCount == limit / size }
-                }
+                #expect(session.statistics.keptMessageCount == count + 1, "and the name of the method")
+                #expect(growth <= 128 * count && growth >= 48 * count, "\(growth / count) bytes each")
                 try client.socket.reset()
+            }
+        }
+    }
+
+    // MARK: What has come from the client
+
+    /// Writes a frame so often, no faster than the server takes it: the connection's queues are not the session's.
+    private static func write(_ frame: Lifeline_Session_V1_Frame, count: Int, to client: RawSessionClient) async throws
+    {
+        let bytes = try frame.withDelimitedBytes { Array($0) }
+        let batch = max((16 << 10) / bytes.count, 1)
+        for start in stride(from: 0, to: count, by: batch) {
+            try await client.socket.write((start..<min(start + batch, count)).flatMap { _ in bytes })
+        }
+    }
+
+    /// A server whose window and credit are as large as the limit, and its client.
+    private static func withSlowServer(
+        _ method: SessionMethod,
+        _ body: (RawSessionClient, SessionServerEnd) async throws -> Void
+    ) async throws {
+        let configure: (inout SessionServerConfiguration) -> Void = {
+            $0.limits.maximumUnprocessedByteCount = limit
+            $0.limits.maximumUnprocessedMessageCount = 1 << 20
+            $0.limits.maximumUnreadByteCount = limit
+        }
+        try await withServer(method, configure: configure) { server, _ in
+            let client = try await RawSessionClient.connect(to: server)
+            _ = try await client.hello()
+            try await body(client, try #require(server.sessions.first))
+            try client.socket.reset()
+        }
+    }
+
+    /// Of no bytes, and of 1 KiB, as many as the window takes; and so many that arrays have grown not long before.
+    @Test(arguments: [(0, 246_000), (1_024, 15_000), (0, 133_000), (126, 82_000)])
+    func pushesThatAreNotHandled(length: Int, count: Int) async {
+        await #expect(processExitsWith: .success) { [length, count] in
+            let block = SessionMethod.push("t.T/Block") { (_: TestMessage, _) in try await Event().wait() }
+            try await SessionMemoryTests.withSlowServer(block) { client, session in
+                let message = TestMessage([UInt8](repeating: 7, count: length))
+                let payload = length == 0 ? [] : try message.serializedBytes()
+                let number = try await client.name("t.T/Block")
+                let frame = Lifeline_Session_V1_Frame.with {
+                    ($0.push.method, $0.push.payload) = (number, payload)
+                }
+                let cost = try frame.serializedBytes().count + SessionSize.frameOverhead
+                try #require(count * cost <= SessionMemoryTests.limit)
+                try await SessionMemoryTests.expectBound(count * cost) {
+                    try await SessionMemoryTests.write(frame, count: count, to: client)
+                    try await until { session.statistics.receivedPushCount == count }
+                }
+            }
+        }
+    }
+
+    /// Of a stream that the handler does not read there is its credit, and no more but room in arrays that have grown.
+    @Test(arguments: [0, 32, 126, 1_024]) func partsThatAreNotRead(length: Int) async {
+        await #expect(processExitsWith: .success) { [length] in
+            let block = SessionMethod.clientStream("t.T/Block") {
+                (_: SessionMessages<TestMessage>, _) -> TestMessage in
+                try await Event().wait()
+                return TestMessage()
+            }
+            try await SessionMemoryTests.withSlowServer(block) { client, session in
+                let payload = try TestMessage([UInt8](repeating: 7, count: length)).serializedBytes()
+                try await client.ask("t.T/Block", hasParts: true)
+                let frame = Lifeline_Session_V1_Frame.part(payload)
+                let cost = try frame.serializedBytes().count + SessionSize.frameOverhead
+                let count = SessionMemoryTests.limit / cost
+                try await SessionMemoryTests.expectBound {
+                    try await SessionMemoryTests.write(frame, count: count, to: client)
+                    try await until {
+                        session.engine.state.withLock { $0.machine.inbound.unprocessedSize.frameCount } == count
+                    }
+                }
             }
         }
     }

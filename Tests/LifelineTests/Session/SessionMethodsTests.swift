@@ -29,6 +29,6 @@ import Testing
     private func method(_ name: String) -> SessionMethod { .push(name) { (_: RawMessage, _) in } }
 
     private func find(_ name: String, in methods: SessionMethods) -> String? {
-        methods.index(of: name.utf8.span).map { methods[$0].name }
+        methods.index(of: name).map { methods[$0].name }
     }
 }

@@ -1,8 +1,8 @@
 import LifelineClientTestSupport
 import LifelineCore
-import LifelineProtos
 import LifelineTestSupport
 import LifelineTransport
+import TestProtos
 import Testing
 
 @testable import Lifeline
@@ -23,7 +23,7 @@ import Testing
         try await withServer(method) { server, clock in
             let client = try await RawSessionClient.connect(to: server)
             _ = try await client.hello()
-            try await client.send(.with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Wait") })
+            try await client.ask("t.T/Wait")
             try await begun.wait()
             let session = try #require(server.sessions.first)
             let end = clock.now + gracePeriod
@@ -56,9 +56,7 @@ import Testing
         try await withServer(method) { server, _ in
             let client = try await RawSessionClient.connect(to: server)
             _ = try await client.hello()
-            for sequence: UInt64 in 1...2 {
-                try await client.send(.with { ($0.sequence, $0.push.method) = (sequence, "t.T/Slow") })
-            }
+            for _ in 1...2 { try await client.push("t.T/Slow") }
             // Both have come.
             try await client.send(.with { $0.ping.number = 1 })
             #expect(try await client.next().pong.number == 1)
@@ -82,17 +80,17 @@ import Testing
         }
     }
 
-    /// Names that a client makes up are neither kept nor logged at length.
+    /// Names that a client makes up are not logged at length.
     @Test func aLongNameThatNobodyKnows() async throws {
         let log = TestLog()
         try await withServer(echo, log: log) { server, _ in
             let client = try await RawSessionClient.connect(to: server)
-            _ = try await client.hello { $0.window.bytes = 1 << 20 }
-            let name = String(repeating: "n", count: 1 << 20)
-            try await client.send(.with { ($0.sequence, $0.push.method) = (1, name) })
-            try await client.send(.with { ($0.sequence, $0.push.method) = (2, name + "n") })
-            try await client.send(.with { ($0.sequence, $0.request.serial, $0.request.method) = (3, 1, "t.T/Echo") })
-            #expect(try await client.next().response.serial == 1)
+            _ = try await client.hello()
+            // Escaped, each character of these would take 10.
+            let name = String(repeating: "\u{1F}", count: 255)
+            for name in [name, name + "n"] { try await client.push(name) }
+            try await client.ask("t.T/Echo")
+            #expect(try await client.next().urgentResponse.serial == 1)
             #expect(server.sessions.first?.statistics.unwantedPushCount == 2)
         }
         let entries = log.entries.filter { $0.text.contains("no method for a push") }

@@ -1,8 +1,8 @@
 import LifelineClientTestSupport
 import LifelineCore
-import LifelineProtos
 import LifelineTestSupport
 import LifelineTransport
+import TestProtos
 import Testing
 
 @testable import Lifeline
@@ -30,14 +30,11 @@ import Testing
             var server = try await harness.accept()
             try await server.welcome()
             let first = push(client, 1)
-            #expect(try await server.next().sequence == 1)
-            try server.send(.with { $0.acknowledgement = 1 })
+            try server.acknowledge(await server.next())
             #expect(await first.value == nil)
             let second = push(client, 2)
-            #expect(try await server.next().sequence == 2)
-            server.peer.close(.lost)
-            try await harness.waitForBackoff()
-            server = try await harness.accept()
+            #expect(try await server.next().number == 2)
+            server = try await harness.reconnect(server)
             try await server.welcome(id: 2)
             #expect(await second.value?.code == .messageInDoubt)
         }
@@ -47,11 +44,13 @@ import Testing
         let harness = SessionClientHarness()
         try await harness.run { client in
             let expiring = push(client, 1, .expiring(after: .milliseconds(5)))
-            try await until { client.statistics.keptMessageCount == 1 }
+            // With the name of the method.
+            try await until { client.statistics.keptMessageCount == 2 }
             harness.clock.advance(by: .milliseconds(5))
             #expect(await expiring.value?.code == .messageExpired)
             let older = push(client, 2, .replaceable(key: "a"))
-            try await until { client.statistics.keptMessageCount == 1 }
+            // A blank holds the place of the first one.
+            try await until { client.statistics.keptMessageCount == 3 }
             let newer = push(client, 3, .replaceable(key: "a"))
             #expect(await older.value?.code == .messageReplaced)
             #expect(await push(client, 4, .atMostOnce).value?.code == .messageDropped)
@@ -59,8 +58,9 @@ import Testing
             try await client.push("t.T/P", TestMessage(number: 5), delivery: .atMostOnce)
             let server = try await harness.accept()
             try await server.welcome()
-            #expect(try await server.next().sequence == 1)
-            try server.send(.with { $0.acknowledgement = 1 })
+            let sent = try await server.next()
+            #expect(sent.number == 3)
+            try server.acknowledge(sent)
             #expect(await newer.value == nil)
             #expect(await push(client, 6, .atMostOnce).value == nil, "the connection has taken it")
         }
@@ -75,14 +75,12 @@ import Testing
             _ = try await server.next()
             waiting.cancel()
             #expect(await waiting.value?.code == .cancelled)
-            server.peer.close(.lost)
-            try await harness.waitForBackoff()
-            server = try await harness.accept()
+            server = try await harness.reconnect(server)
             try await server.welcome(resumed: true)
-            #expect(try await server.next().sequence == 1)
-            try server.send(.with { $0.acknowledgement = 1 })
+            let sent = try await server.next()
+            #expect(sent.number == 1)
+            try server.acknowledge(sent)
             try await until { client.statistics.keptMessageCount == 0 }
-            // One that waits for room is.
         }
     }
 
@@ -90,7 +88,8 @@ import Testing
         let harness = SessionClientHarness()
         try await harness.run { client in
             let server = try await harness.accept()
-            try await server.welcome(windowFrames: 2)
+            // Enough for the push, the call, and the names of both methods.
+            try await server.welcome { $0.windowFrames = 4 }
             let sent = push(client, 1)
             _ = try await server.next()
             let call = Task {
@@ -100,7 +99,7 @@ import Testing
             }
             _ = try await server.next()
             let unsent = push(client, 3)
-            try await until { client.statistics.keptMessageCount == 3 }
+            try await until { client.statistics.keptMessageCount == 5 }
             try server.send(.with { $0.goodbye.code = .closed })
             #expect(await sent.value?.code == .messageInDoubt)
             let error = await unsent.value
@@ -144,7 +143,7 @@ extension SessionServerTests {
     @Test func aServerLearnsWhatBecomesOfAPush() async throws {
         try await withServer(echo) { server, clock in
             let client = try await RawSessionClient.connect(to: server)
-            _ = try await client.hello { $0.window.frames = 1 }
+            _ = try await client.hello { $0.terms.windowFrames = 2 }
             let session = try #require(server.sessions.first)
             func push(_ number: Int) -> Task<SessionError?, Never> {
                 Task {
@@ -154,22 +153,22 @@ extension SessionServerTests {
                 }
             }
             let processed = push(1)
-            #expect(try await client.next().sequence == 1)
-            try await client.send(.with { $0.acknowledgement = 1 })
+            _ = try await client.next()
+            try await client.acknowledgeAll()
             #expect(await processed.value == nil)
-            let sent = push(2)
-            #expect(try await client.next().sequence == 2)
-            let unsent = push(3)
-            try await until { session.statistics.keptMessageCount == 2 }
+            let sent = [push(2), push(3)]
+            for _ in sent { _ = try await client.next() }
+            let unsent = push(4)
+            try await until { session.statistics.keptMessageCount == 3 }
             try client.socket.reset()
             let end = clock.now + .seconds(120)
             try await until { clock.nextWakeUp == end }
             clock.advance(to: end)
-            #expect(await sent.value?.code == .messageInDoubt)
+            for push in sent { #expect(await push.value?.code == .messageInDoubt) }
             let error = await unsent.value
             #expect(error?.code == .messageUnsent && (error?.cause as? SessionError)?.code == .expired)
             // Why the session has ended.
-            #expect(await push(4).value?.code == .expired)
+            #expect(await push(5).value?.code == .expired)
         }
     }
 
@@ -197,14 +196,14 @@ extension SessionServerTests {
         try await withServer(watch, echo) { server, _ in
             let client = try await RawSessionClient.connect(to: server)
             _ = try await client.hello()
-            try await client.send(.with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Watch") })
-            #expect(try await client.next().sequence == 1)
+            try await client.ask("t.T/Watch")
+            #expect(try await client.next().responsePart.payload == TestMessage(number: 1).serializedBytes())
             // The second does not come before the first is processed.
-            try await client.send(.with { ($0.sequence, $0.request.serial, $0.request.method) = (2, 2, "t.T/Echo") })
-            #expect(try await client.next().response.serial == 2)
-            try await client.send(.with { $0.acknowledgement = 1 })
-            #expect(try await client.next().sequence == 2)
-            try await client.send(.with { ($0.urgentSequence, $0.cancel.serial) = (1, 1) })
+            try await client.ask("t.T/Echo", serial: 2)
+            #expect(try await client.next().urgentResponse.serial == 2)
+            try await client.acknowledgeAll()
+            #expect(try await client.next().responsePart.payload == TestMessage(number: 2).serializedBytes())
+            try await client.send(.with { $0.cancel.serial = 1 })
             try await isOver.wait()
         }
         #expect(late.all == [.cancelled, .notWaitedFor])

@@ -1,8 +1,8 @@
 import LifelineCore
-import LifelineProtos
 import LifelineTransport
 import Logging
 import NIOConcurrencyHelpers
+import TestProtos
 
 @testable import Lifeline
 

@@ -1,19 +1,18 @@
 import LifelineClientTestSupport
 import LifelineCore
-import LifelineProtos
 import LifelineTestSupport
+import TestProtos
 import Testing
 
 @testable import Lifeline
 
-/// Connections whose streams end in order within a frame, as a proxy makes it that is killed. That is no broken rule: the
-/// session goes on, and the frame comes again.
+/// Connections whose streams end in order within a frame, as a proxy makes it that is killed. That is no broken rule:
+/// the session goes on, and the frame comes again.
 @Suite(.timeLimit(.minutes(1))) struct SessionTruncationTests {
     private typealias Frame = Lifeline_Session_V1_Frame
 
     private static let push = Frame.with {
-        $0.sequence = 1
-        $0.push.method = "t.T/Push"
+        $0.push.method = 1
         $0.push.payload = [UInt8](repeating: 0x2E, count: 200)
     }
 
@@ -28,14 +27,13 @@ import Testing
             for length in [1, 2, 5, bytes.count - 1] {
                 let client = try await RawSessionClient.connect(to: server)
                 let welcome = try await client.hello().welcome
+                try await client.name("t.T/Push")
                 try await client.socket.write(Array(bytes[..<length]))
                 try client.socket.finish()
                 #expect(try await client.isEnded())
                 let next = try await RawSessionClient.connect(to: server)
-                let again = try await next.hello {
-                    ($0.sessionID, $0.token, $0.attempt) = (welcome.sessionID, welcome.token, 2)
-                }.welcome
-                #expect(again.resumed && again.received == 0)
+                let again = try await next.resume(welcome).welcome
+                #expect(again.resumed && again.progress.received == 1, "the name of the method")
             }
             #expect(server.sessions.count == 4)
         }
@@ -73,9 +71,10 @@ import Testing
                     .with {
                         ($0.welcome.version, $0.welcome.resumed) = (1, !hello.sessionID.isEmpty)
                         ($0.welcome.sessionID, $0.welcome.token) = (session, session)
-                        ($0.welcome.window.frames, $0.welcome.window.bytes) = (100, 100_000)
+                        $0.welcome.terms = .test
                     }
                 )
+                if hello.sessionID.isEmpty { try await server.name("t.T/Push") }
                 try await server.socket.write(Array(bytes[..<length]))
                 try server.socket.finish()
                 #expect(try await server.isEnded())

@@ -4,8 +4,8 @@ import Lifeline
 import LifelineProtos
 import SessionCutSupport
 
-/// The client whose connections are cut. It sends and asks for all messages at once, writes down what it processes, says
-/// what becomes of its session, and when everything was processed on both sides.
+/// The client whose connections are cut. It sends and asks for all messages at once, and writes down those that it
+/// processes. It says what becomes of its session, and when everything was processed on both sides.
 ///
 /// Commands: see `CutPace`. It ends with its input.
 @main struct SessionCutClient: AsyncParsableCommand {
@@ -88,6 +88,8 @@ import SessionCutSupport
                     }
                 }
             }
+            group.addTask { try await upload(client, pace) }
+            group.addTask { try await discuss(client, record, pace) }
             for caller in 1...SessionCutClient.callerCount {
                 group.addTask {
                     for number in traffic.numbers(of: .calls) where number % SessionCutClient.callerCount == caller - 1
@@ -105,6 +107,47 @@ import SessionCutSupport
                 }
             }
             try await group.waitForAll()
+        }
+    }
+
+    /// Sends a stream, of which the server replies with the count.
+    private func upload(_ client: SessionClient, _ pace: CutPace) async throws {
+        let reply = try await client.clientStream(
+            CutFlow.upload.method,
+            of: Message.self,
+            returning: Message.self,
+            send(.upload, pace)
+        )
+        let count = CutFlow.upload.count(of: traffic.messages)
+        guard reply.nonce == UInt64(count) else {
+            throw FaultFailure("The server has collected \(reply.nonce) messages of \(count).")
+        }
+    }
+
+    /// Sends a stream, and takes another one meanwhile.
+    private func discuss(_ client: SessionClient, _ record: CutRecord, _ pace: CutPace) async throws {
+        try await client.bothWays(
+            CutFlow.questions.method,
+            sending: Message.self,
+            receiving: Message.self,
+            send(.questions, pace)
+        ) { messages in
+            for try await message in messages {
+                try await record.processAndAdd(CutRecord.Entry(.answers, message))
+            }
+        }
+    }
+
+    /// Sends the messages of a flow when they are due.
+    private func send(
+        _ flow: CutFlow,
+        _ pace: CutPace
+    ) -> @Sendable (SessionStreamWriter<Message>) async throws -> Void {
+        { [traffic] writer in
+            for number in traffic.numbers(of: flow) {
+                await pace.wait(for: number, of: flow.count(of: traffic.messages))
+                try await writer.send(flow.message(number))
+            }
         }
     }
 

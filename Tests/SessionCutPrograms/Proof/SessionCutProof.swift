@@ -9,20 +9,21 @@ import SessionCutSupport
         commandName: "scripts/session-cuts",
         abstract: "Cuts the connections of a session between two processes, and counts what that does to its messages.",
         discussion: """
-            A client and a server talk over TCP through a relay, three processes. The messages go both ways at once: pushes \
-            of two methods each way, a fifth of the messages each; two streams, an eighth together; and calls, 7.5 %. \
-            Meanwhile the relay cuts one connection after the other, each after a random number of bytes, wherever in a \
-            frame that is, in one of three ways: it resets both sides; it falls silent, in one direction or both, while \
-            both sides stay connected, until heartbeats end that or the client's next connection takes the place of this \
-            one; it is killed with bytes of both sides inside, and started again.
+            A client and a server talk over TCP through a relay, three processes. The messages go both ways at once: \
+            pushes of two methods each way, 15 % of the messages each; two streams of the server's, one of the \
+            client's, and one both ways, a sixteenth in each direction; and calls, 8.75 %. Meanwhile the relay cuts \
+            one connection after the other, each after a random number of bytes, wherever in a frame that is, in one \
+            of three ways: it resets both sides; it falls silent, in one direction or both, while both sides stay \
+            connected, until heartbeats end that or the client's next connection takes the place of this one; it is \
+            killed with bytes of both sides inside, and started again.
 
-            Each handler writes a record of what it processed. In these records each message must be once, in the order of \
-            its method or stream, with the bytes that were sent; each call must have been handled once, and have ended \
-            once. The session must never be lost. If all of that is so, the status is 0; else it is 1, and it is said what was \
-            wrong and where the records are. The last line has the totals.
+            Each handler writes a record of what it processed. In these records each message must be once, in the \
+            order of its method or stream, with the bytes that were sent; each call must have been handled once, and \
+            have ended once. The session must never be lost. If all of that is so, the status is 0; else it is 1, and \
+            it is said what was wrong and where the records are. The last line has the totals.
 
-            The seed decides how each connection is cut. What is on its way then depends on the machine, so that no two runs \
-            are the same.
+            The seed decides how each connection is cut. The messages on the way then depend on the machine, so that \
+            no two runs are the same.
             """
     )
 
@@ -31,8 +32,8 @@ import SessionCutSupport
     @Option(help: "Which random cuts.") var seed: UInt64 = 1
     @Option(
         help: """
-            To see that faults are found: what the server's handler does wrong with one push, of which it keeps a record: drop, \
-            double or swap.
+            To see that faults are found: what the server's handler does wrong with one push, of which it keeps a \
+            record: drop, double or swap.
             """
     ) var spoil: CutSpoil?
 

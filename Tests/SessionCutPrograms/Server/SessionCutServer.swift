@@ -93,6 +93,21 @@ private struct CutService: SessionService {
                     try await stream.send(flow.message(number + 1))
                 }
             },
+            .clientStream(CutFlow.upload.method) { (messages: SessionMessages<Message>, _) -> Message in
+                var count: UInt64 = 0
+                for try await message in messages {
+                    try await note(message, .upload)
+                    count += 1
+                }
+                return .with { $0.nonce = count }
+            },
+            .bothWays(CutFlow.questions.method) {
+                (messages: SessionMessages<Message>, stream: SessionStreamWriter<Message>, _) in
+                for try await message in messages {
+                    try await note(message, .questions)
+                    try await stream.send(CutFlow.answers.message(Int(truncatingIfNeeded: message.nonce)))
+                }
+            },
         ]
     }
 

@@ -1,10 +1,10 @@
 /// How much one end of a session keeps and takes.
 ///
-/// Sizes are those of memory: each message counts for 768 bytes beside its content, and each entry of its metadata for
-/// 64. So what a session takes is at most one and a half times what these limits say.
+/// Sizes are those of memory: each message counts for 64 bytes beside its encoded content and metadata. So what a
+/// session takes is at most one and a half times what these limits say.
 ///
 /// Two limits are the protocol's, and the same for everybody: a message has 128 entries of metadata at most, which
-/// count for 64 KiB at most. A request with more is refused with `invalidArgument`; this side refuses to send any
+/// take 64 KiB at most. A request with more is refused with `invalidArgument`; this side refuses to send any
 /// (`messageRefused`).
 public struct SessionLimits: Sendable, Hashable {
     /// Messages that are kept until the peer has processed them. Whoever pushes more waits. Values below 4 count as 4.
@@ -20,6 +20,10 @@ public struct SessionLimits: Sendable, Hashable {
     /// Their size in bytes. Values below 4,096 count as 4,096. Default: 8 MiB. A larger message is not taken: the
     /// peer's call or push throws `messageRefused`.
     public var maximumUnprocessedByteCount = 8 << 20
+    /// The size in bytes of messages of one stream, or of one pushed method, that the peer may send and that nobody has
+    /// taken yet: more waits at the peer, and holds up nothing else. A message of any size comes where all before it
+    /// were taken. Values below 64 KiB count as 64 KiB. Default: 256 KiB.
+    public var maximumUnreadByteCount = 256 << 10
     /// Requests of this side's that may wait for their responses. Values below 1 count as 1. Default: 1,024.
     public var maximumRequestCount = 1024
     /// Requests of the peer's that may be handled at once; those above are refused with `resourceExhausted`. Values below 1
@@ -28,7 +32,4 @@ public struct SessionLimits: Sendable, Hashable {
 
     /// Makes limits with the default values.
     public init() {}
-
-    /// For the name and the metadata, which are kept as long as the session: 16 KiB, as most HTTP servers take in fields.
-    static let maximumHelloLength = 16 << 10
 }

@@ -8,7 +8,7 @@ public struct SessionStatistics: Sendable, Hashable {
     public internal(set) var keptMessageCount = 0
     /// Their size in bytes, as `SessionLimits` counts it.
     public internal(set) var keptByteCount = 0
-    /// Pushes that came in, those that belong to requests included.
+    /// Pushes that came in, and messages of streams.
     public internal(set) var receivedPushCount = 0
     /// Pushes that came in and that nobody had asked for.
     public internal(set) var unwantedPushCount = 0
@@ -24,6 +24,4 @@ public struct SessionStatistics: Sendable, Hashable {
     public internal(set) var replacedMessageCount = 0
     /// Responses and pushes that came in too late for their requests.
     public internal(set) var lateMessageCount = 0
-    /// Messages that came in again, and were dropped.
-    public internal(set) var duplicateMessageCount = 0
 }

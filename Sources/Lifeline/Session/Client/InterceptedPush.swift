@@ -14,10 +14,10 @@ final class InterceptedPush<Message: DelimitedMessage>: Sendable {
         (self.delivery, self.letGo) = (delivery, letGo)
         // Nothing of it holds the push itself, which is let go when nobody has it any more.
         task = Task {
-            let push = SessionCall(method, .push, metadata: nil, content: .push(item.push))
+            let push = SessionCall(method, .push, metadata: item.metadata, payload: Array(item.payload))
             do {
                 try await client.interceptors[...].deliver(push) { push in
-                    let message = try client.decode(push.content, as: Message.self)
+                    let message = try Message(sessionPayload: push.payload[...], client.configuration.decodingOptions)
                     guard delivery.open(with: message) else { throw SessionError.deliveredBefore }
                     await letGo.waitUninterrupted()
                 }

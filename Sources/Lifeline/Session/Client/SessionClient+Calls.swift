@@ -1,6 +1,8 @@
 internal import LifelineCore
 public import LifelineMessages
-internal import LifelineProtos
+internal import LifelineRuntime
+internal import LifelineTransport
+internal import NIOConcurrencyHelpers
 
 // What generated clients use.
 extension SessionClient {
@@ -26,13 +28,14 @@ extension SessionClient {
             .unary,
             metadata: metadata,
             timeout: timeout,
-            content: try CallContent(request)
+            payload: try request.sessionPayload()
         )
-        let reply = try await make(call, inbox: nil)
-        return try decode(reply.content, as: Reply.self)
+        let reply = try await make(call, nil)
+        return try Reply(sessionPayload: reply.payload[...], configuration.decodingOptions)
     }
 
-    /// Tells the server something. Returns when it is accepted; waits while too much is kept for the server.
+    /// Tells the server something. Returns when it is accepted; waits while too much is kept for the server, while the
+    /// server has not taken enough pushes of the method, and while the server goes away.
     ///
     /// - Parameter stage: `processed` waits until the server has processed it, and throws when it does not come to that.
     /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; until it is processed also those
@@ -44,15 +47,21 @@ extension SessionClient {
         until stage: SessionPushStage = .accepted,
         metadata: SessionMetadata = [:]
     ) async throws(SessionError) {
+        let payload = try message.sessionPayload()
+        if interceptors.isEmpty {
+            let content = try EncodedContent(.push, metadata, payload: payload)
+            try content.check(frameLimit: configuration.client.connection.sessionFrameLimit)
+            return try await engine.send(.push(method: method), content, delivery, until: stage)
+        }
         let call = SessionCall(
             method,
             .push,
             metadata: metadata,
             delivery: delivery,
             until: stage,
-            content: try CallContent(message)
+            payload: payload
         )
-        _ = try await make(call, inbox: nil)
+        _ = try await make(call, nil)
     }
 
     /// Asks for messages. Each iteration is a call of its own, which begins with it; see `SessionStream`.
@@ -66,9 +75,127 @@ extension SessionClient {
         metadata: SessionMetadata = [:]
     ) -> SessionStream<Message> {
         let call = Result { () throws(SessionError) in
-            SessionCall(method, .stream, metadata: metadata, timeout: timeout, content: try CallContent(request))
+            SessionCall(
+                method,
+                .stream,
+                metadata: metadata,
+                timeout: timeout,
+                payload: try request.sessionPayload()
+            )
         }
         return SessionStream(client: self, call: call)
+    }
+
+    /// Sends messages, and waits for the reply to them.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long all of it may take from now on; nil: as long as it likes. Default: nil.
+    ///   - send: sends the messages; they end when it returns. It runs in a task of its own, which is cancelled when the
+    ///     handler has replied before that.
+    /// - Throws: `SessionError` as `call` does; what `send` throws, which cancels the call.
+    public nonisolated(nonsending) func clientStream<Request: DelimitedMessage, Reply: DelimitedMessage>(
+        _ method: String,
+        of: Request.Type = Request.self,
+        returning: Reply.Type = Reply.self,
+        timeout: Duration? = nil,
+        metadata: SessionMetadata = [:],
+        _ send: @escaping @Sendable (SessionStreamWriter<Request>) async throws -> Void
+    ) async throws -> Reply {
+        let call = SessionCall(method, .clientStream, metadata: metadata, timeout: timeout, payload: [])
+        let parts = CallParts(inbox: nil, begun: Latch())
+        let reply = try await sending(parts, send) { () async throws(SessionError) in try await self.make(call, parts) }
+        return try Reply(sessionPayload: reply.payload[...], configuration.decodingOptions)
+    }
+
+    /// Sends messages, and takes those that answer them, side by side.
+    ///
+    /// Returns when the handler has returned, and `receive` has: one that has taken enough returns, which cancels the call.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long all of it may take from now on; nil: as long as it likes. Default: nil.
+    ///   - send: sends the messages; they end when it returns. It runs in a task of its own, which is cancelled when the
+    ///     handler has returned before that.
+    ///   - receive: takes the handler's messages, which end when that returns.
+    /// - Throws: `SessionError` as `call` does; what `send` and `receive` throw, which cancels the call.
+    public nonisolated(nonsending) func bothWays<Request: DelimitedMessage, Message: DelimitedMessage, Result>(
+        _ method: String,
+        sending: Request.Type = Request.self,
+        receiving: Message.Type = Message.self,
+        timeout: Duration? = nil,
+        metadata: SessionMetadata = [:],
+        _ send: @escaping @Sendable (SessionStreamWriter<Request>) async throws -> Void,
+        receive: nonisolated(nonsending) (SessionMessages<Message>) async throws -> Result
+    ) async throws -> Result {
+        let call = SessionCall(method, .bothWays, metadata: metadata, timeout: timeout, payload: [])
+        let inbox = SessionInbox()
+        let failure = NIOLockedValueBox<(any Error)?>(nil)
+        defer {
+            // What nobody takes any more must not use up the credit.
+            engine.close(inbox)
+        }
+        // Cancelled when this returns or throws.
+        async let _: Void = run(call, inbox, send, failure)
+        let messages = SessionMessages<Message>(engine: engine, inbox: inbox, options: configuration.decodingOptions)
+        do {
+            return try await receive(messages)
+        } catch let error as SessionError where error.code == .cancelled {
+            // An error of `send` cancels the call, and so ends the messages.
+            throw failure.withLockedValue { $0 } ?? error
+        }
+    }
+
+    /// Makes a call both ways. Its end is that of the messages that answer it.
+    private nonisolated(nonsending) func run<Request: DelimitedMessage>(
+        _ call: SessionCall,
+        _ inbox: SessionInbox,
+        _ send: @escaping @Sendable (SessionStreamWriter<Request>) async throws -> Void,
+        _ failure: NIOLockedValueBox<(any Error)?>
+    ) async {
+        let parts = CallParts(inbox: inbox, begun: Latch())
+        do {
+            _ = try await sending(parts, send) { () async throws(SessionError) in try await self.make(call, parts) }
+            engine.finish(inbox, .success(()))
+        } catch let error as SessionError {
+            engine.finish(inbox, .failure(error))
+        } catch {
+            failure.withLockedValue { $0 = error }
+            engine.finish(inbox, .failure(.cancelled))
+        }
+    }
+
+    /// Makes a call, and has its messages sent meanwhile.
+    private nonisolated(nonsending) func sending<Request: DelimitedMessage>(
+        _ parts: CallParts,
+        _ send: @escaping @Sendable (SessionStreamWriter<Request>) async throws -> Void,
+        _ make: @escaping @Sendable () async throws(SessionError) -> SessionReply
+    ) async throws -> SessionReply {
+        let begun = parts.begun ?? Latch()
+        let writer = SessionStreamWriter<Request>(
+            engine: engine,
+            target: .request(begun),
+            frameLimit: configuration.client.connection.sessionFrameLimit
+        )
+        return try await withThrowingTaskGroup(of: SessionReply?.self) { [engine] group in
+            group.addTask { try await make() }
+            group.addTask {
+                try await send(writer)
+                if let id = await begun.waitUninterrupted() { engine.endParts(of: id) }
+                return nil
+            }
+            defer {
+                group.cancelAll()
+                // Whoever waits to send is not left waiting where an interceptor has not made the call.
+                begun.open(with: nil)
+            }
+            do {
+                while let ended = try await group.next() {
+                    if let reply = ended { return reply }
+                }
+            } catch is CancellationError where Task.isCancelled {
+                // Whoever sends may have heard of it first.
+            }
+            throw SessionError.cancelled
+        }
     }
 
     /// The pushes of a method, over all connections and sessions. From this call on they are kept until somebody takes them,
@@ -77,83 +204,50 @@ extension SessionClient {
         _ method: String,
         of: Message.Type = Message.self
     ) -> SessionPushes<Message> {
-        SessionPushes(client: self, inbox: clientEnd.registerInbox(for: method), method: method)
+        SessionPushes(client: self, inbox: engine.registerInbox(for: method), method: method)
     }
 
     /// Makes a call by way of the interceptors.
     @inline(__always)  // A function that waits costs 400 instructions, which every call would pay.
     nonisolated(nonsending) func make(
         _ call: SessionCall,
-        inbox: SessionInbox?
+        _ parts: CallParts?
     ) async throws(SessionError) -> SessionReply {
         let stage = call.stage
-        if interceptors.isEmpty { return try await send(call, until: stage, inbox: inbox) }
+        if interceptors.isEmpty { return try await send(call, until: stage, parts) }
         return try await interceptors[...].make(call) { (call) async throws(SessionError) in
-            try await self.send(call, until: stage, inbox: inbox)
+            try await self.send(call, until: stage, parts)
         }
     }
 
-    @inline(__always)
     /// - Parameter stage: that of the call before interceptors changed it.
+    @inline(__always)
     private nonisolated(nonsending) func send(
         _ call: SessionCall,
         until stage: SessionPushStage,
-        inbox: SessionInbox?
+        _ parts: CallParts?
     ) async throws(SessionError) -> SessionReply {
-        if let inbox, inbox.hasBegun {
-            throw SessionError(
-                code: .messageRefused,
-                message: "A stream that has brought messages is not made again: they would come twice."
-            )
-        }
-        let payload = call.content.bytes
+        let limit = configuration.client.connection.sessionFrameLimit
         if call.kind == .push {
-            let push = OutgoingPayload.push(method: call.method, metadata: call.metadata, payload: payload)
-            try push.check(limit: configuration.client.connection.maximumFrameLength)
-            try await engine.push(push, call.delivery, until: stage)
-            return SessionReply()
+            let content = try EncodedContent(.push, call.metadata, payload: call.payload)
+            try content.check(frameLimit: limit)
+            try await engine.send(.push(method: call.method), content, call.delivery, until: stage)
+            return SessionReply(payload: [])
         }
-        let request = OutgoingPayload.request(method: call.method, metadata: call.metadata, payload: payload)
-        try request.check(limit: configuration.client.connection.maximumFrameLength)
-        let response = try await engine.request(request, timeout: call.timeout, inbox: inbox)
-        return SessionReply(content: .response(response))
-    }
-
-    func decode<Message: DelimitedMessage>(
-        _ content: CallContent,
-        as type: Message.Type
-    ) throws(SessionError) -> Message {
-        do {
-            return try content.decoded(as: type, configuration.decodingOptions)
-        } catch {
-            throw SessionError(
-                code: .malformedMessage,
-                message: "The server's message is no \(Message.self).",
-                cause: error
-            )
-        }
+        if let parts { try parts.checkUnused(engine) }
+        let content = try EncodedContent(.request, call.metadata, payload: call.payload)
+        try content.check(frameLimit: limit)
+        return try await engine.request(
+            call.method,
+            content,
+            timeout: call.timeout,
+            inbox: parts?.inbox,
+            begun: call.kind.hasParts ? parts?.begun : nil
+        )
     }
 }
 
-extension OutgoingPayload {
-    /// - Throws: `messageRefused` when no frame can carry it, or it has more metadata than a message may have.
-    func check(limit: Int) throws(SessionError) {
-        if exceedsLimits {
-            throw SessionError(
-                code: .messageRefused,
-                message:
-                    "The message has more than \(SessionPayload.maximumEntryCount) entries of metadata or details, or its "
-                    + "metadata counts for more than \(SessionPayload.maximumMetadataByteCount >> 10) KiB, with 64 bytes for "
-                    + "each entry. Send what is more in the message itself."
-            )
-        }
-        let length = maximumFrameLength
-        guard length > limit else { return }
-        throw SessionError(
-            code: .messageRefused,
-            message:
-                "The message takes up to \(length) bytes on the wire, more than ConnectionConfiguration.maximumFrameLength, "
-                + "\(limit). Send less at once, or raise the limit on both sides."
-        )
-    }
+extension SessionCall.Kind {
+    /// Whether a request has its messages in parts.
+    var hasParts: Bool { self == .clientStream || self == .bothWays }
 }

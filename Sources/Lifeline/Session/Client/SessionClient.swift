@@ -1,6 +1,5 @@
 public import LifelineCore
 internal import LifelineMessages
-internal import LifelineProtos
 internal import LifelineRuntime
 internal import LifelineTransport
 public import Logging
@@ -37,8 +36,6 @@ public final class SessionClient: Sendable {
     /// Calls go on there without a switch between threads, and those that are made together go out with few writes.
     /// Such tasks must neither block nor compute for long: the loop's connections wait meanwhile.
     public var executor: any TaskExecutor { keeper.executor }
-
-    typealias Frame = Lifeline_Session_V1_Frame
 
     let engine: SessionEngine
     let clientEnd: SessionClientEnd
@@ -77,19 +74,19 @@ public final class SessionClient: Sendable {
         self.configuration = configuration
         self.interceptors = interceptors
         let options = configuration.limits.options(
-            maximumFrameLength: configuration.client.connection.maximumFrameLength
+            maximumFrameLength: configuration.client.connection.sessionFrameLimit
         )
         engine = SessionEngine(
             role: .client,
             options: options,
-            details: SessionOpeningDetails(name: configuration.name, metadata: configuration.metadata),
+            details: SessionMachine.OpeningDetails(name: configuration.name, metadata: configuration.metadata),
             clock: environment.clock
         )
         keeper = ConnectionKeeper(
             to: endpoint,
             configuration: configuration.client,
             carrying: .delimited,
-            maximumFrameLength: configuration.client.connection.maximumFrameLength,
+            maximumFrameLength: configuration.client.connection.sessionFrameLimit,
             sendsPings: true,
             maximumPause: configuration.maximumPause,
             environment: environment,
@@ -98,8 +95,6 @@ public final class SessionClient: Sendable {
         clientEnd = SessionClientEnd(
             engine: engine,
             keeper: keeper,
-            configuration: configuration.client.connection.forSessionFrames,
-            leftoverLimit: options.inboundWindow,
             renewMetadata: configuration.checkedRenewal,
             clock: environment.clock,
             logger: logger
@@ -125,11 +120,7 @@ public final class SessionClient: Sendable {
     public var sessionHistory: [SessionEvent] { clientEnd.history.events }
 
     /// What became of messages so far.
-    public var statistics: SessionStatistics {
-        var statistics = engine.statistics
-        statistics.unwantedPushCount = clientEnd.unwantedPushCount
-        return statistics
-    }
+    public var statistics: SessionStatistics { engine.statistics }
 
     // MARK: Running
 
@@ -215,30 +206,4 @@ public nonisolated(nonsending) func withSessionClient<Result>(
     await client.close()
     try await running
     return result
-}
-
-extension Lifeline_Session_V1_Frame {
-    /// Whether it is the heartbeat's as well: its numbers count as any frame's do.
-    var isHeartbeat: Bool {
-        switch kind {
-        case .ping?, .pong?: true
-        default: false
-        }
-    }
-}
-
-extension HeartbeatMessages where Received == Lifeline_Session_V1_Frame, Sent == Lifeline_Session_V1_Frame {
-    /// The session protocol's own.
-    static var session: HeartbeatMessages {
-        HeartbeatMessages(
-            ping: { number in .with { $0.ping.number = number } },
-            answer: { frame in
-                guard case .ping(let ping)? = frame.kind else { return nil }
-                return .with { $0.pong.number = ping.number }
-            },
-            isAnswer: { frame in
-                if case .pong? = frame.kind { true } else { false }
-            }
-        )
-    }
 }

@@ -8,7 +8,7 @@ public struct SessionClientConfiguration: Sendable {
     public var client = ClientConfiguration()
 
     /// How the session is to be found at the server (`SessionServer.session(named:)`); empty: not by a name. With `metadata`
-    /// 16 KiB at most, of which each name and value counts for 64 bytes more. Default: empty.
+    /// 16 KiB at most, as they are encoded. Default: empty.
     public var name = ""
 
     /// What the server is told with each connection, for its own decision whether to let the client in: credentials, for
@@ -55,23 +55,23 @@ extension SessionClientConfiguration {
 
     /// - Throws: `invalidConfiguration` when no server takes a hello with the metadata.
     func checkOpening(_ metadata: SessionMetadata) throws(ConnectionError) {
-        guard metadata.count <= SessionPayload.maximumEntryCount else {
+        guard metadata.count <= ClientOpening.maximumMetadataCount else {
             throw ConnectionError(
                 code: .invalidConfiguration,
                 message:
-                    "The metadata of a session has \(metadata.count) entries, of \(SessionPayload.maximumEntryCount) at most. "
-                    + "Send what is more with a call."
+                    "The metadata of a session has \(metadata.count) entries, of \(ClientOpening.maximumMetadataCount) at "
+                    + "most. Send what is more with a call."
             )
         }
-        let length = metadata.reduce(name.utf8.count) {
-            $0 + $1.key.utf8.count + $1.value.utf8.count + SessionPayload.entryByteCount
-        }
-        guard length > SessionLimits.maximumHelloLength else { return }
+        var fields: [UInt8] = []
+        FieldWriter.metadataFields(metadata, field: 1, into: &fields)
+        let length = name.utf8.count + fields.count
+        guard length > ClientOpening.maximumNameAndMetadataByteCount else { return }
         throw ConnectionError(
             code: .invalidConfiguration,
             message:
-                "The name and the metadata of a session take \(length) bytes, of \(SessionLimits.maximumHelloLength) at "
-                + "most. Send what is larger with a call."
+                "The name and the metadata of a session take \(length) bytes, of "
+                + "\(ClientOpening.maximumNameAndMetadataByteCount) at most. Send what is larger with a call."
         )
     }
 }

@@ -1,44 +1,28 @@
 internal import LifelineCore
-internal import LifelineProtos
 internal import LifelineRuntime
 internal import LifelineTransport
 internal import Logging
 internal import NIOConcurrencyHelpers
 
-/// The client's end of a session: learns what becomes of the session, makes its connections, and has the inboxes of its
-/// pushes.
+/// The client's end of a session: learns what becomes of the session, and makes its connections.
 final class SessionClientEnd: Sendable {
-    typealias Frame = Lifeline_Session_V1_Frame
-
-    private struct State {
-        var inboxes: [String: SessionInbox] = [:]
-        var unwantedPushCount = 0
-    }
-
     let history = SessionHistory()
-    let leftovers: LeftoverPushes
     private let engine: SessionEngine
     private let clock: any ClientClock
     private let log: LimitedLog
     private let renewMetadata: (@Sendable () async throws -> SessionMetadata)?
     /// Keeps the connections that the session goes over.
     private let keeper: ConnectionKeeper
-    private let configuration: ConnectionConfiguration
-    private let state = NIOLockedValueBox(State())
 
     init(
         engine: SessionEngine,
         keeper: ConnectionKeeper,
-        configuration: ConnectionConfiguration,
-        leftoverLimit: SessionWindow,
         renewMetadata: (@Sendable () async throws -> SessionMetadata)?,
         clock: any ClientClock,
         logger: Logger
     ) {
         self.engine = engine
         self.keeper = keeper
-        self.configuration = configuration
-        leftovers = LeftoverPushes(limit: leftoverLimit)
         self.renewMetadata = renewMetadata
         self.clock = clock
         log = .ofSession(logger) { clock.now }
@@ -46,44 +30,13 @@ final class SessionClientEnd: Sendable {
 
     private var logger: Logger { log.logger }
 
-    var unwantedPushCount: Int { state.withLockedValue { $0.unwantedPushCount } }
-
     /// Why the server has ended the session; nil when it has not.
     var failure: SessionError? {
         guard let end = engine.endReason, end.isFailure else { return nil }
         return SessionError(end)
     }
 
-    /// Where pushes of a method go from now on.
-    func registerInbox(for method: String) -> SessionInbox {
-        let inbox = state.withLockedValue { state in
-            let inbox = state.inboxes[method] ?? SessionInbox(leftovers: leftovers)
-            state.inboxes[method] = inbox
-            return inbox
-        }
-        // One that is registered later is not among those that end with the session.
-        if let end = engine.endReason { inbox.finish(SessionClientEnd.result(end)) }
-        return inbox
-    }
-
-    /// Nobody wants the pushes of a method any more: what waits is dropped.
-    func removeInbox(_ inbox: SessionInbox, for method: String) {
-        let isRegistered = state.withLockedValue { state in
-            guard state.inboxes[method] === inbox else { return false }
-            state.inboxes[method] = nil
-            return true
-        }
-        guard isRegistered else { return }
-        for item in inbox.close() { engine.finish(item.receipt) }
-        inbox.finish(.success(()))
-    }
-
-    /// How iterations of pushes end.
-    private static func result(_ end: SessionEndReason) -> Result<Void, SessionError> {
-        end.isFailure ? .failure(SessionError(end)) : .success(())
-    }
-
-    /// A push was not what its method has, or an interceptor threw.
+    /// A push is not of its method's type, or an interceptor threw.
     func failed(_ method: String, _ error: any Error, wasDelivered: Bool = false) {
         let metadata: Logger.Metadata = [
             "method": "\(method.escaped(limit: 100))", "error": "\("\(error)".escaped())",
@@ -93,25 +46,21 @@ final class SessionClientEnd: Sendable {
 }
 
 extension SessionClientEnd: SessionOwner {
-    func inbox(for push: Lifeline_Session_V1_Push) -> SessionInbox? {
-        let method = push.method
-        let inbox = state.withLockedValue { state in
-            if state.inboxes[method] == nil { state.unwantedPushCount += 1 }
-            return state.inboxes[method]
-        }
-        if inbox == nil {
-            // The name is the server's.
-            logger.notice("Nobody has asked for a push", metadata: ["method": "\(method.escaped(limit: 100))"])
-        }
-        return inbox
+    func unwanted(_ method: String) {
+        // The name is the server's.
+        logger.notice("Nobody has asked for a push", metadata: ["method": "\(method.escaped(limit: 100))"])
     }
 
     /// A server asks nothing of its clients but by pushes.
-    func begin(_ request: IncomingRequest, deadline: MonotonicTime?, _ content: Lifeline_Session_V1_Request) {
-        engine.respond(to: request, SessionStatus(.unimplemented, "A client handles no requests."))
+    func begin(_ request: InboundRequest) {
+        let status = SessionStatus(.unimplemented, "A client handles no requests.")
+        engine.respond(to: request.request, EncodedContent(unchecked: status))
     }
 
     func cancel(_ request: IncomingRequest) {}
+
+    /// Pushes go to those who have asked for them.
+    func handlePushes(of method: Int, from inbox: SessionInbox) {}
 
     func received(_ event: SessionEngineEvent) {
         switch event {
@@ -123,7 +72,6 @@ extension SessionClientEnd: SessionOwner {
                 "The session was lost",
                 metadata: ["inDoubt": "\(inDoubt.count)", "error": "\(reason)"]
             )
-            for inbox in state.withLockedValue({ Array($0.inboxes.values) }) { inbox.sessionLost() }
             history.append(.lost(inDoubt: inDoubt), reason: reason)
         case .refused(let messages):
             logger.warning("The server does not take what was pushed", metadata: ["count": "\(messages.count)"])
@@ -144,9 +92,6 @@ extension SessionClientEnd: SessionOwner {
         let failure = end.isFailure ? SessionError(end) : nil
         if let failure { logger.error("The session is over", metadata: ["error": "\(failure)"]) }
         history.append(.ended(failure, inDoubt: inDoubt))
-        for inbox in state.withLockedValue({ Array($0.inboxes.values) }) {
-            inbox.finish(SessionClientEnd.result(end))
-        }
         log.logLeftOutCounts()
         // The goodbye is on the way.
         keeper.beginClose()
@@ -156,13 +101,13 @@ extension SessionClientEnd: SessionOwner {
 // The connections that the session goes over.
 extension SessionClientEnd: ConnectionUser {
     func connect(as id: ClientMachine.ConnectionID) async throws -> any TransportConnection {
-        try await leftovers.waitForRoom {
+        try await engine.waitForLeftovers {
             logger.warning("Not connecting until pushes that have arrived are taken; see SessionClient.pushes")
         }
         if let renewMetadata {
             do {
                 let metadata = try await renewMetadata()
-                engine.state.withLockedValue { $0.details.metadata = metadata }
+                engine.renew(metadata)
             } catch {
                 throw ConnectionError(
                     code: .connectFailed,
@@ -173,9 +118,7 @@ extension SessionClientEnd: ConnectionUser {
             }
         }
         let sink = SessionClientSink(id: id, engine: engine, keeper: keeper)
-        return try await keeper.connect { [configuration] in
-            MessageReceiver(configuration: configuration, heartbeat: .session, sink: sink)
-        }
+        return try await keeper.connect { SessionReceiver(sink) }
     }
 
     func use(_ connection: any TransportConnection, as id: ClientMachine.ConnectionID) async {
@@ -188,9 +131,7 @@ extension SessionClientEnd: ConnectionUser {
 }
 
 /// Where the frames of one of a session's connections go.
-private final class SessionClientSink: MessageSink, MessageIntake {
-    typealias Frame = SessionClientEnd.Frame
-
+private final class SessionClientSink: SessionFrameSink {
     private let id: ClientMachine.ConnectionID
     private let engine: SessionEngine
     private let keeper: ConnectionKeeper
@@ -201,20 +142,9 @@ private final class SessionClientSink: MessageSink, MessageIntake {
         self.keeper = keeper
     }
 
-    var intake: (any MessageIntake<Frame>)? { self }
-
-    /// Frames of heartbeats carry acknowledgements.
-    var seesHeartbeats: Bool { true }
-
-    func consume(_ frame: Frame, byteCount: Int) -> Bool {
-        // A goodbye is the last thing that is said.
-        !engine.received(frame, byteCount: byteCount, on: id) || !frame.isHeartbeat
-    }
+    func receive(_ frames: inout FrameRun.Iterator) -> Bool { engine.receive(&frames, over: id) }
 
     func batchEnded() { engine.batchEnded() }
-
-    /// All frames were taken before.
-    func receive(_ frames: [Frame], cost: Int) -> ReadDemand { .more }
 
     func finish(throwing error: ConnectionError?) {
         engine.inputEnded(error, on: id)

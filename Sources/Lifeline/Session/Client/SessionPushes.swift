@@ -7,10 +7,8 @@ public import LifelineMessages
 /// with the interceptors when the task of its loop is cancelled is dropped, if they end with that. It ends when the client is
 /// closed, after what has come, and with `stop()`.
 ///
-/// **Take them, or stop them.** What waits here takes up the window of the session (`SessionClientConfiguration.limits`), which
-/// all pushes and the messages of streams share: when it is full of pushes that nobody takes, none of the others come, and
-/// the server's pushes to this client wait. Replies of calls are not held up. So do not wait for a stream in the loop over
-/// pushes, or the other way round, where the one cannot go on without the other.
+/// **Take them, or stop them.** Pushes that wait here hold up later ones of their method at the server, which keeps them
+/// (`SessionLimits.maximumUnreadByteCount`). They hold up neither other methods nor calls.
 public struct SessionPushes<Message: DelimitedMessage>: AsyncSequence, Sendable {
     /// Why the server ended the session.
     public typealias Failure = SessionError
@@ -21,7 +19,15 @@ public struct SessionPushes<Message: DelimitedMessage>: AsyncSequence, Sendable 
 
     /// Stops to take the method's pushes: those that wait are dropped, and so are those that come, which are counted as
     /// unwanted. Its iterations end. `SessionClient.pushes` begins anew.
-    public func stop() { client.clientEnd.removeInbox(inbox, for: method) }
+    public func stop() { client.engine.removeInbox(inbox, for: method) }
+
+    fileprivate var reader: InboxReader<Message> {
+        InboxReader(client.engine, inbox, client.configuration.decodingOptions)
+    }
+
+    /// The pushes in the batches in which they come, for handling many small ones at the least cost. A batch counts as
+    /// processed when the next one is asked for. With interceptors each push comes alone.
+    public var batches: Batches { Batches(base: self) }
 
     /// Goes on with the next push.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(pushes: self) }
@@ -29,30 +35,29 @@ public struct SessionPushes<Message: DelimitedMessage>: AsyncSequence, Sendable 
     /// Hands out one push at a time.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private let pushes: SessionPushes
-        private var inHand: PushInHand?
-        /// The same where there are interceptors.
+        private let reader: InboxReader<Message>
+        /// The push in hand where there are interceptors.
         private var intercepted: InterceptedPush<Message>?
 
-        fileprivate init(pushes: SessionPushes) { self.pushes = pushes }
+        fileprivate init(pushes: SessionPushes) {
+            self.pushes = pushes
+            reader = pushes.reader
+        }
 
         /// The next push; nil when the client is closed. One that is not of this type is dropped, and logged, and so is one
         /// that an interceptor refuses.
         ///
         /// - Throws: `SessionError`: why the server ended the session; `cancelled` when the task is.
         public nonisolated(nonsending) mutating func next() async throws(SessionError) -> Message? {
-            inHand = nil
             if !pushes.client.interceptors.isEmpty { return try await nextIntercepted() }
-            while let item = try await pushes.inbox.next() {
-                let inHand = PushInHand(item.receipt, pushes.client.engine)
-                do {
-                    let message = try pushes.client.decode(.push(item.push), as: Message.self)
-                    self.inHand = inHand
-                    return message
+            while true {
+                do throws(SessionError) {
+                    return try await reader.next()
                 } catch {
+                    guard error.code == .malformedMessage else { throw error }
                     pushes.client.clientEnd.failed(pushes.method, error)
                 }
             }
-            return nil
         }
 
         /// The next push; nil when the client is closed.
@@ -63,13 +68,53 @@ public struct SessionPushes<Message: DelimitedMessage>: AsyncSequence, Sendable 
         @inline(never)
         private nonisolated(nonsending) mutating func nextIntercepted() async throws(SessionError) -> Message? {
             if let last = intercepted.take() { await last.finish() }
-            while let item = try await pushes.inbox.next() {
+            while let item = try await pushes.client.engine.next(of: pushes.inbox, finishing: nil) {
                 let push = InterceptedPush<Message>(item, of: pushes.method, for: pushes.client)
                 guard let message = await push.message() else { continue }
                 intercepted = push
                 return message
             }
             return nil
+        }
+    }
+
+    /// The pushes in batches: never an empty one.
+    public struct Batches: AsyncSequence, Sendable {
+        /// Why the server ended the session.
+        public typealias Failure = SessionError
+
+        fileprivate let base: SessionPushes
+
+        /// Goes on with the next batch.
+        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(pushes: base) }
+
+        /// Hands out one batch at a time.
+        public struct AsyncIterator: AsyncIteratorProtocol {
+            private let pushes: SessionPushes
+            private let reader: InboxReader<Message>
+            /// Where there are interceptors.
+            private var single: SessionPushes.AsyncIterator?
+
+            fileprivate init(pushes: SessionPushes) {
+                self.pushes = pushes
+                reader = pushes.reader
+                single = pushes.client.interceptors.isEmpty ? nil : pushes.makeAsyncIterator()
+            }
+
+            /// The next batch; nil when the client is closed.
+            ///
+            /// - Throws: `SessionError`: why the server ended the session; `cancelled` when the task is.
+            public nonisolated(nonsending) mutating func next() async throws(SessionError) -> [Message]? {
+                if single != nil { return try await single?.next().map { [$0] } }
+                return try await reader.nextBatch { [pushes] in pushes.client.clientEnd.failed(pushes.method, $0) }
+            }
+
+            /// The next batch; nil when the client is closed.
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws(SessionError)
+                -> [Message]?
+            {
+                try await next()
+            }
         }
     }
 }

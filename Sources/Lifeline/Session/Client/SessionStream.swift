@@ -2,46 +2,49 @@ public import LifelineMessages
 
 /// The messages of a method that sends many, until its handler returns.
 ///
-/// The call begins with an iteration's first `next()`, and each iteration is one of its own. Leaving the loop cancels it, and
-/// with it the handler. A message counts as processed when the next one is asked for; while nobody asks, the server's messages
-/// wait, and take up the window that all streams and pushes of the session share: see `SessionPushes`.
+/// The call begins with an iteration's first `next()`, and each iteration is one of its own. Leaving the loop cancels it,
+/// and with it the handler. A message counts as processed when the next one is asked for; while nobody asks, the server's
+/// messages wait, within `SessionLimits.maximumUnreadByteCount`, and hold up nothing else.
 public struct SessionStream<Message: DelimitedMessage>: AsyncSequence, Sendable {
-    /// What a stream can fail with: as calls do.
+    /// Streams fail as calls do.
     public typealias Failure = SessionError
 
     let client: SessionClient
     let call: Result<SessionCall, SessionError>
 
+    /// The messages in the batches in which they come, for handling many small ones at the least cost. A batch counts as
+    /// processed when the next one is asked for.
+    public var batches: Batches { Batches(base: self) }
+
     /// Makes a call of its own.
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(client: client, call: call) }
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: self) }
+
+    /// The call, and who takes its messages.
+    private struct Running {
+        let call: RunningCall
+        let reader: InboxReader<Message>
+    }
+
+    private func begin() throws(SessionError) -> Running {
+        let call = RunningCall(try call.get(), SessionInbox(), over: client)
+        return Running(call: call, reader: InboxReader(client.engine, call.inbox, client.configuration.decodingOptions))
+    }
 
     /// Hands out one message at a time.
     public struct AsyncIterator: AsyncIteratorProtocol {
-        fileprivate let client: SessionClient
-        fileprivate let call: Result<SessionCall, SessionError>
-        private var running: RunningStream?
-        private var inHand: PushInHand?
+        fileprivate let base: SessionStream
+        private var running: Running?
 
-        fileprivate init(client: SessionClient, call: Result<SessionCall, SessionError>) {
-            self.client = client
-            self.call = call
-        }
+        fileprivate init(base: SessionStream) { self.base = base }
 
         /// The next message; nil when the handler has returned.
         ///
         /// - Throws: `SessionError` as `SessionClient.call` does.
         public nonisolated(nonsending) mutating func next() async throws(SessionError) -> Message? {
-            inHand = nil
-            let stream: RunningStream
-            if let running {
-                stream = running
-            } else {
-                stream = RunningStream(try call.get(), over: client)
-                running = stream
-            }
-            guard let item = try await stream.inbox.next() else { return nil }
-            inHand = PushInHand(item.receipt, client.engine)
-            return try client.decode(.push(item.push), as: Message.self)
+            if let running { return try await running.reader.next() }
+            let running = try base.begin()
+            self.running = running
+            return try await running.reader.next()
         }
 
         /// The next message; nil when the handler has returned.
@@ -49,31 +52,40 @@ public struct SessionStream<Message: DelimitedMessage>: AsyncSequence, Sendable 
             try await next()
         }
     }
-}
 
-/// A stream's call: cancelled when it is let go.
-private final class RunningStream: Sendable {
-    let inbox: SessionInbox
-    private let engine: SessionEngine
-    private let task: Task<Void, Never>
+    /// The messages in batches: never an empty one.
+    public struct Batches: AsyncSequence, Sendable {
+        /// Streams fail as calls do.
+        public typealias Failure = SessionError
 
-    init(_ call: SessionCall, over client: SessionClient) {
-        let inbox = SessionInbox()
-        self.inbox = inbox
-        engine = client.engine
-        task = Task {
-            do throws(SessionError) {
-                _ = try await client.make(call, inbox: inbox)
-                inbox.finish(.success(()))
-            } catch {
-                inbox.finish(.failure(error))
+        fileprivate let base: SessionStream
+
+        /// Makes a call of its own.
+        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: base) }
+
+        /// Hands out one batch at a time.
+        public struct AsyncIterator: AsyncIteratorProtocol {
+            fileprivate let base: SessionStream
+            private var running: Running?
+
+            fileprivate init(base: SessionStream) { self.base = base }
+
+            /// The next batch; nil when the handler has returned.
+            ///
+            /// - Throws: `SessionError` as `SessionClient.call` does.
+            public nonisolated(nonsending) mutating func next() async throws(SessionError) -> [Message]? {
+                if let running { return try await running.reader.nextBatch() }
+                let running = try base.begin()
+                self.running = running
+                return try await running.reader.nextBatch()
+            }
+
+            /// The next batch; nil when the handler has returned.
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws(SessionError)
+                -> [Message]?
+            {
+                try await next()
             }
         }
-    }
-
-    deinit {
-        task.cancel()
-        // What nobody takes any more must not fill the window.
-        for item in inbox.close() { engine.finish(item.receipt) }
     }
 }

@@ -1,10 +1,9 @@
-internal import LifelineProtos
 internal import LifelineRuntime
 internal import LifelineTransport
 
 /// A request of this side's, and who waits for its end: one task, which learns of it by one continuation.
 final class PendingCall: Sendable {
-    typealias Outcome = Result<Lifeline_Session_V1_Response, SessionError>
+    typealias Outcome = Result<SessionReply, SessionError>
 
     // Every request has one: an unsafe one costs half of what a checked one does, which debug builds use.
     #if DEBUG
@@ -17,33 +16,43 @@ final class PendingCall: Sendable {
         /// Can go to: begun, cancelled.
         case new
         /// Can go to: nothing. The machine knows whether it has ended.
-        case begun(SessionEngine.Machine.RequestID, Continuation)
+        case begun(SessionMachine.RequestID, Continuation)
         /// Its task was cancelled before it could begin. Can go to: nothing.
         case cancelled
     }
 
-    let payload: OutgoingPayload
-    /// Where pushes that belong to it go; nil when it is to have none.
+    let method: String
+    let payload: [UInt8]
+    /// Where the parts of its response go; nil when it is to have none.
     let inbox: SessionInbox?
-    // Changed only under the lock of the engine that it is a call of, and so needs none of its own; what reads it without the
-    // lock has been handed the call under it, after the last change.
+    /// Opens when it has begun, for who sends its parts. Nil: it has no parts.
+    let begun: Latch<SessionMachine.RequestID?>?
+    // Changed only under the lock of the engine that it is a call of, and so needs none of its own; what reads it
+    // without the lock has been handed the call under it, after the last change.
     private nonisolated(unsafe) var stage = Stage.new
 
-    init(_ payload: OutgoingPayload, inbox: SessionInbox?) {
+    init(
+        _ method: String,
+        payload: [UInt8],
+        inbox: SessionInbox?,
+        begun: Latch<SessionMachine.RequestID?>?
+    ) {
+        self.method = method
         self.payload = payload
         self.inbox = inbox
+        self.begun = begun
     }
 
     /// Whether its task was cancelled before it could begin. Call it under the engine's lock, as the next two.
     var isCancelled: Bool { if case .cancelled = stage { true } else { false } }
 
     /// The machine has taken it.
-    func began(as id: SessionEngine.Machine.RequestID, _ continuation: Continuation) {
+    func began(as id: SessionMachine.RequestID, _ continuation: Continuation) {
         stage = .begun(id, continuation)
     }
 
     /// Its task was cancelled. Returns the request to cancel; nil where none has begun, and none will.
-    func cancelled() -> SessionEngine.Machine.RequestID? {
+    func cancelled() -> SessionMachine.RequestID? {
         if case .begun(let id, _) = stage { return id }
         stage = .cancelled
         return nil
@@ -51,7 +60,7 @@ final class PendingCall: Sendable {
 
     /// It was begun, and has ended, which it does once.
     func resolve(with outcome: Outcome) {
-        guard case .begun(_, let continuation) = stage else { preconditionFailure("What has not begun has not ended.") }
+        guard case .begun(_, let continuation) = stage else { preconditionFailure("A call ends that has not begun.") }
         continuation.resume(returning: outcome)
     }
 
@@ -67,21 +76,12 @@ final class PendingCall: Sendable {
     }
 }
 
-/// A push of this side's whose end is not known yet.
-struct PendingPush: Sendable {
-    let payload: OutgoingPayload
-    let delivery: SessionDelivery
-    /// Whether the user is told when it is in doubt. Who waits for a stream learns from its end what its messages are worth.
-    let isTracked: Bool
-    /// Who waits for room; nil when nobody does. Opens with an error when the push will never be sent.
+/// A push or a part of this side's that somebody waits for.
+struct PendingMessage: Sendable {
+    /// Who waits until it is accepted; nil when nobody does. Opens with an error when it will never be.
     var admission: Latch<SessionError?>?
     /// Who waits until it is processed; nil when nobody does. Opens with an error when it does not come to that.
     let processing: Latch<SessionError?>?
-
-    /// The same when nobody waits for room any more.
-    var admitted: PendingPush {
-        var push = self
-        push.admission = nil
-        return push
-    }
+    /// Whether it belongs to a request, and means nothing once that has ended.
+    let isPart: Bool
 }

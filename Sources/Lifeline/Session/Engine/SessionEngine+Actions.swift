@@ -1,102 +1,193 @@
 internal import LifelineCore
-internal import LifelineProtos
 internal import LifelineRuntime
 
 // What the machine decided.
 extension SessionEngine {
-    /// Turns actions into effects.
-    func run(_ actions: [Machine.Action], in state: inout State) {
-        if actions.isEmpty { return }
-        if actions.count == 1, let effect = Self.effect(of: actions[0]) { return state.effects.append(effect) }
-        runAll(actions, in: &state)
-    }
-
-    /// What most events come to, looked at first: that takes less than half of what any other takes.
-    @inline(__always)
-    private static func effect(of action: borrowing Machine.Action) -> Effect? {
-        switch action {
-        case .complete(let call, .response(let response)): .resolve(call, .success(response))
-        case .beginRequest(let request, let deadline, .request(let content)):
-            .begin(request, deadline: deadline, content)
-        default: nil
-        }
-    }
-
-    private func runAll(_ actions: [Machine.Action], in state: inout State) {
+    /// News that are told together, of one event.
+    private struct Digest {
         var loss: SessionLoss?
-        var (inDoubt, refused): ([SessionMessageInDoubt], [SessionMessageInDoubt]) = ([], [])
-        let end = state.machine.endReason.map { SessionError($0) }
-        for action in actions {
-            if let effect = Self.effect(of: action) {
-                state.effects.append(effect)
-                continue
-            }
-            switch action {
-            case .opened(let credentials, let isResumed):
-                if let loss { state.effects.append(.tell(.lost(SessionError(loss), inDoubt))) }
-                (loss, inDoubt) = (nil, [])
-                state.statistics.openingCount += 1
-                if !isResumed { state.statistics.sessionCount += 1 }
-                state.effects.append(.tell(.opened(credentials.id, isResumed: isResumed)))
-            case .sessionLost(let reason):
-                loss = reason
-            case .messageEnded(let number, let outcome):
-                if let message = ended(number, outcome, end, in: &state) {
-                    if outcome == .refused { refused.append(message) } else { inDoubt.append(message) }
-                }
-            case .admitted(let numbers):
-                for number in numbers { admitted(number, in: &state) }
-            case .complete(let call, _):
-                // Nothing else completes a request.
-                state.effects.append(.resolve(call, .failure(.sessionLost)))
-            case .fail(let call, let code):
-                if code == .sessionLost { inDoubt.append(SessionMessageInDoubt(call.payload, .reliable, .inDoubt)) }
-                state.effects.append(.resolve(call, .failure(SessionError(code, end))))
-            case .deliverPush(let serial, .push(let push), let receipt):
-                state.statistics.receivedPushCount += 1
-                state.effects.append(.deliver(push, receipt, state.machine.waiter(serial: serial)))
-            case .deliverPush(_, _, let receipt):
-                state.machine.finish(receipt, now: clock.now)
-            case .beginRequest(let request, _, _):
-                // Does not happen: only a request begins one.
-                state.effects.append(.refuse(request, .tooManyRunning))
-            case .refuseRequest(let request, _, let refusal):
-                if refusal != .closing { state.statistics.refusedRequestCount += 1 }
-                state.effects.append(.refuse(request, refusal))
-            case .cancelRequest(let request):
-                state.effects.append(.cancel(request))
-            case .peerLeaving(let pause):
-                state.effects.append(.tell(.peerLeaving(pause: pause)))
-            case .accused(let goodbye):
-                state.effects.append(.tell(.peerAccused(SessionError(goodbye, byPeer: true))))
-            case .notWelcomed:
-                // Its connection is cut, which says so.
-                break
-            case .violated(let violation):
-                state.effects.append(.tell(.peerViolated(violation.message)))
-            case .sayGoodbye(let id, let goodbye):
-                if let connection = state.connection(id) { Self.say(goodbye, on: connection) }
-            case .closeConnection(let id, .endSending):
-                // At once, so that it comes before a close by the owner, who may be told next that the session is over.
-                state.connection(id)?.perform(.endSending)
-            case .closeConnection(let id, let closing):
-                if let connection = state.connection(id) { state.effects.append(.close(connection, closing)) }
-            case .ended(let reason):
-                state.effects.append(.tell(.ended(reason, inDoubt + refused)))
-                // Nothing of messages comes after the end, which tells all of it.
-                (loss, inDoubt, refused) = (nil, [], [])
-            }
-        }
-        if let loss { state.effects.append(.tell(.lost(SessionError(loss), inDoubt))) }
-        if !refused.isEmpty { state.effects.append(.tell(.refused(refused))) }
+        var inDoubt: [SessionMessageInDoubt] = []
+        var refused: [SessionMessageInDoubt] = []
     }
 
-    private func ended(
-        _ number: Machine.Number,
-        _ outcome: SessionDeliveryOutcome,
-        _ end: SessionError?,
-        in state: inout State
-    ) -> SessionMessageInDoubt? {
+    /// How many actions' room is kept between events.
+    private static var keptActionCount: Int { 64 }
+
+    /// Turns actions into effects. Call it while the frames that they borrow are valid.
+    @inline(__always)
+    func run(_ state: inout State, now: MonotonicTime) {
+        if !state.actions.isEmpty { runActions(&state, now: now) }
+    }
+
+    private func runActions(_ state: inout State, now: MonotonicTime) {
+        var digest = Digest()
+        var actions: [SessionMachine.Action] = []
+        // Some of them lead to others.
+        while !state.actions.isEmpty {
+            swap(&actions, &state.actions)
+            for action in actions { run(action, &digest, &state, now: now) }
+            actions.removeAll(keepingCapacity: actions.capacity <= Self.keptActionCount)
+        }
+        swap(&actions, &state.actions)
+        tellLoss(&digest, in: &state)
+        if !digest.refused.isEmpty { state.effects.append(.tell(.refused(digest.refused))) }
+    }
+
+    private func tellLoss(_ digest: inout Digest, in state: inout State) {
+        if let loss = digest.loss { state.effects.append(.tell(.lost(SessionError(loss), digest.inDoubt))) }
+        (digest.loss, digest.inDoubt) = (nil, [])
+    }
+
+    @inline(__always)
+    private func run(
+        _ action: SessionMachine.Action,
+        _ digest: inout Digest,
+        _ state: inout State,
+        now: MonotonicTime
+    ) {
+        switch action {
+        case .push(let message, let receipt):
+            state.statistics.receivedPushCount += 1
+            deliver(message, receipt, &state, now: now)
+        case .begin(let request, let message, let deadline):
+            begin(request, message, deadline, &state, now: now)
+        case .completed(let id, let message):
+            if let call = state.calls.removeValue(forKey: id) {
+                state.effects.append(.resolve(call, PendingCall.Outcome(message)))
+            }
+        case .requestPart(let request, let message, let receipt):
+            state.statistics.receivedPushCount += 1
+            deliver(message, receipt, to: state.requestInboxes[request], &state, now: now)
+        case .responsePart(let id, let message, let receipt):
+            state.statistics.receivedPushCount += 1
+            deliver(message, of: id, receipt, &state, now: now)
+        case .requestEnded(let request):
+            finish(state.requestInboxes[request], .success(()), &state)
+        default:
+            runRare(action, &digest, &state, now: now)
+        }
+    }
+
+    @inline(never)
+    private func runRare(
+        _ action: SessionMachine.Action,
+        _ digest: inout Digest,
+        _ state: inout State,
+        now: MonotonicTime
+    ) {
+        switch action {
+        case .push, .begin, .completed, .requestPart, .responsePart, .requestEnded: break
+        case .accepted(let number): accepted(number, in: &state)
+        case .messageEnded(let number, let outcome): ended(number, outcome, in: &state)
+        case .leftOver(let message, let isObserved):
+            if !isObserved { count(message.outcome, in: &state) }
+            switch message.outcome {
+            case .inDoubt, .unsent: digest.inDoubt.append(message)
+            case .refused: digest.refused.append(message)
+            case .processed, .sent, .expired, .replaced, .dropped: break
+            }
+        case .failed(let id, let code):
+            guard let call = state.calls.removeValue(forKey: id) else { return }
+            if code == .sessionLost {
+                digest.inDoubt.append(
+                    SessionMessageInDoubt(
+                        method: call.method,
+                        delivery: .reliable,
+                        payload: call.payload,
+                        outcome: .inDoubt
+                    )
+                )
+            }
+            let end = state.machine.endReason.map { SessionError($0) }
+            state.effects.append(.resolve(call, .failure(SessionError(code, end))))
+        case .refuse(let request, _, let refusal):
+            if refusal != .closing { state.statistics.refusedRequestCount += 1 }
+            refuse(request, refusal, &state, now: now)
+        case .cancelRequest(let request):
+            // First, so that a handler whose messages end finds its task cancelled.
+            state.effects.append(.cancel(request))
+            finish(state.requestInboxes[request], .failure(.cancelled), &state)
+        case .method(_, let name):
+            let (method, name) = (findMethod?(name), ExactName(name))
+            state.routes.append(Route(name: name, method: method, inbox: state.pushInboxes[name]))
+        case .opened(let credentials, let isResumed):
+            tellLoss(&digest, in: &state)
+            state.statistics.openingCount += 1
+            if !isResumed { state.statistics.sessionCount += 1 }
+            state.effects.append(.tell(.opened(credentials.id, isResumed: isResumed)))
+        case .sessionLost(let reason):
+            digest.loss = reason
+            loseInbound(&state)
+        case .peerLeaving(let pause):
+            state.effects.append(.tell(.peerLeaving(pause: pause)))
+        case .accused(let goodbye):
+            state.effects.append(.tell(.peerAccused(SessionError(goodbye, byPeer: true))))
+        case .notWelcomed:
+            // Its connection is cut, which says so.
+            break
+        case .violated(let violation):
+            state.effects.append(.tell(.peerViolated(violation.message)))
+        case .sayGoodbye(let id, let goodbye):
+            if let connection = state.connection(id) { Self.say(goodbye, on: connection) }
+        case .closeConnection(let id, .endSending):
+            // At once, so that it comes before a close by the owner, who may be told next that the session is over.
+            state.connection(id)?.perform(.endSending)
+        case .closeConnection(let id, let closing):
+            if let connection = state.connection(id) { state.effects.append(.close(connection, closing)) }
+        case .ended(let reason):
+            finishInboxes(reason, &state)
+            state.effects.append(.tell(.ended(reason, digest.inDoubt + digest.refused)))
+            // Nothing of messages comes after the end, which tells all of it.
+            digest = Digest()
+        }
+    }
+
+    private func begin(
+        _ request: IncomingRequest,
+        _ message: InboundMessage,
+        _ deadline: MonotonicTime?,
+        _ state: inout State,
+        now: MonotonicTime
+    ) {
+        let route = state.routes[Int(message.method) - 1]
+        let parts = message.hasParts ? SessionInbox() : nil
+        if let parts { state.requestInboxes[request] = parts }
+        let inbound = InboundRequest(
+            request: request,
+            name: route.name.name,
+            method: route.method?.index,
+            deadline: deadline,
+            metadata: message.metadata,
+            payload: [UInt8](message.payload),
+            parts: parts
+        )
+        state.effects.append(.begin(inbound))
+    }
+
+    private func refuse(
+        _ request: IncomingRequest,
+        _ refusal: RequestRefusal,
+        _ state: inout State,
+        now: MonotonicTime
+    ) {
+        let content = EncodedContent(unchecked: SessionStatus(refusal))
+        take(state.machine.lacking(toSend: content.byteCount), in: &state)
+        respond(to: request, content, &state, now: now)
+    }
+
+    /// Responds; where there is no room for the response, with the reason.
+    func respond(to request: IncomingRequest, _ content: EncodedContent, _ state: inout State, now: MonotonicTime) {
+        closeParts(of: request, &state, now: now)
+        let offer = content.withContent {
+            state.machine.respond(to: request, $0, now: now, into: &state.actions)
+        }
+        guard case .refused(let refusal) = offer else { return }
+        _ = EncodedContent(unchecked: SessionStatus(refusal)).withContent {
+            state.machine.respond(to: request, $0, now: now, into: &state.actions)
+        }
+    }
+
+    private func count(_ outcome: SessionDeliveryOutcome, in state: inout State) {
         switch outcome {
         case .expired: state.statistics.expiredMessageCount += 1
         case .replaced: state.statistics.replacedMessageCount += 1
@@ -104,116 +195,57 @@ extension SessionEngine {
         case .refused: state.statistics.refusedMessageCount += 1
         case .processed, .sent, .inDoubt, .unsent: break
         }
-        guard let push = state.pushes.removeValue(forKey: number) else { return nil }
-        if let admission = push.admission {
+    }
+
+    private func ended(_ number: UInt64, _ outcome: SessionDeliveryOutcome, in state: inout State) {
+        count(outcome, in: &state)
+        guard let message = state.messages.removeValue(forKey: number) else { return }
+        let end = state.machine.endReason.map { SessionError($0) }
+        // A part ends with its request.
+        let isNotWaitedFor = message.isPart && outcome == .unsent && end == nil
+        if let admission = message.admission {
             let error: SessionError? =
                 switch outcome {
-                case .unsent: end ?? .sessionEnded
+                case .unsent: isNotWaitedFor ? nil : end ?? .sessionEnded
                 case .refused: .messageRefused(nil)
                 default: nil
                 }
-            state.effects.append(.admit(admission, error))
+            state.effects.append(.open(admission, error))
         }
-        if let processing = push.processing {
-            state.effects.append(.admit(processing, SessionError(outcome, cause: outcome == .unsent ? end : nil)))
+        if let processing = message.processing {
+            let error = isNotWaitedFor ? .notWaitedFor : SessionError(outcome, cause: outcome == .unsent ? end : nil)
+            state.effects.append(.open(processing, error))
         }
-        let isUnsent = outcome == .unsent || outcome == .refused
-        guard push.isTracked, outcome == .inDoubt || (isUnsent && push.admission == nil) else { return nil }
-        return SessionMessageInDoubt(push.payload, push.delivery, outcome)
     }
 
-    private func admitted(_ number: Machine.Number, in state: inout State) {
-        guard let push = state.pushes[number] else { return }
-        if let admission = push.admission { state.effects.append(.admit(admission, nil)) }
-        state.pushes[number] = push.isTracked || push.processing != nil ? push.admitted : nil
+    private func accepted(_ number: UInt64, in state: inout State) {
+        guard let admission = state.messages[number]?.admission else { return }
+        state.effects.append(.open(admission, nil))
+        if state.messages[number]?.processing == nil {
+            state.messages[number] = nil
+        } else {
+            state.messages[number]?.admission = nil
+        }
     }
 }
 
-extension SessionError {
-    /// Why a session is over.
-    init(_ end: SessionEndReason) {
-        switch end {
-        case .closed, .abandoned, .shutDown: self = .sessionEnded
-        case .expired: self = .expired
-        case .madeWay: self = .madeWay
-        case .misconfigured(let error):
-            self = SessionError(code: .closedLocally, message: error.message, cause: error)
-        case .violated(let violation):
-            self = SessionError(SessionGoodbye(.violation, violation.message), byPeer: false)
-        case .saidByPeer(let goodbye):
-            self = SessionError(goodbye, byPeer: true)
+extension PendingCall.Outcome {
+    /// The end of a request by its response.
+    fileprivate init(_ response: InboundMessage) {
+        guard response.status == 0 else {
+            self = .failure(SessionError(status: SessionStatus(response)))
+            return
         }
+        self = .success(SessionReply(metadata: response.metadata, payload: [UInt8](response.payload)))
     }
+}
 
-    /// Why a session is lost.
-    init(_ loss: SessionLoss) {
-        switch loss {
-        case .forgotten: self = .sessionLost
-        case .violated(let violation):
-            self = SessionError(SessionGoodbye(.violation, violation.message), byPeer: false)
-        case .accused(let goodbye): self = SessionError(goodbye, byPeer: true)
-        }
-    }
-
-    /// - Parameter end: why the session has ended with it; nil where it has not.
-    init(_ code: RequestError.Code, _ end: SessionError? = nil) {
-        switch code {
-        case .timedOut: self = .timedOut
-        case .cancelled: self = .cancelled
-        case .sessionLost: self = end.map { .endedInDoubt($0) } ?? .sessionLost
-        case .tooManyInFlight: self = .tooManyInFlight(nil)
-        case .messageRefused: self = .messageRefused(nil)
-        default: self = end ?? .sessionEnded
-        }
-    }
-
-    /// - Parameter end: why the session has ended; nil where it has not.
-    init(_ error: RequestError, _ end: SessionEndReason?) {
-        switch error.code {
-        case .tooManyInFlight: self = .tooManyInFlight(error)
-        case .messageRefused: self = .messageRefused(error)
-        default: self = SessionError(error.code, end.map { SessionError($0) })
-        }
-    }
-
-    /// What it means for a request that was sent.
-    private static func endedInDoubt(_ end: SessionError) -> SessionError {
-        SessionError(
-            code: .sessionLost,
-            message:
-                "The session ended after the request was sent, so that nobody knows whether it was processed. "
-                + "Ask again only if that does no harm.",
-            cause: end
-        )
-    }
-
-    static var timedOut: SessionError {
-        SessionError(
-            code: .timedOut,
-            message:
-                "No response came in time. The peer may have acted on the request; ask again only if that does no harm."
-        )
-    }
-
-    static var cancelled: SessionError {
-        SessionError(code: .cancelled, message: "The task was cancelled. What had been sent may have been acted on.")
-    }
-
-    static var sessionEnded: SessionError { SessionError(SessionGoodbye(.closed), byPeer: false) }
-
-    static func messageRefused(_ cause: (any Error)?) -> SessionError {
-        SessionError(
-            code: .messageRefused,
-            message: "The peer takes no frame of the message's length. Send less at once, or raise its limit.",
-            cause: cause
-        )
-    }
-
-    static func tooManyInFlight(_ cause: (any Error)?) -> SessionError {
-        SessionError(
-            code: .tooManyInFlight,
-            message: "As many requests as may be are under way. Ask less at once.",
-            cause: cause
+extension SessionStatus {
+    init(_ response: InboundMessage) {
+        self.init(
+            Code(rawValue: response.status),
+            response.textString,
+            details: response.details.map { Detail(typeURL: $0.typeURL, value: $0.value) }
         )
     }
 }

@@ -22,11 +22,11 @@ final class SharedSessionBudget: Sendable {
 
     private var randomPause: Duration { .nanoseconds(Int64.random(in: 0...max(pauseLimit.saturatedNanoseconds, 0))) }
 
-    fileprivate func takeBackExcess(of machine: inout SessionEngine.Machine) {
+    fileprivate func takeBackExcess(of machine: inout SessionMachine) {
         budget.withLockedValue { machine.giveBackExcess(to: &$0) }
     }
 
-    func takeBackAll(of machine: inout SessionEngine.Machine) {
+    func takeBackAll(of machine: inout SessionMachine) {
         budget.withLockedValue { machine.giveBackAll(to: &$0) }
     }
 }
@@ -52,8 +52,8 @@ extension SessionStatus {
         case .tooManyEntries:
             self.init(
                 .invalidArgument,
-                "A request has \(SessionPayload.maximumEntryCount) entries of metadata at most, which count for "
-                    + "\(SessionPayload.maximumMetadataByteCount) bytes at most."
+                "A request has \(InboundMessage.maximumMetadataCount) entries of metadata at most, of "
+                    + "\(InboundMessage.maximumMetadataByteCount) bytes in all at most."
             )
         case .tooManyRunning:
             self.init(.resourceExhausted, "As many requests of the session run as may, or as large ones.")
@@ -63,16 +63,5 @@ extension SessionStatus {
         case .responseTooLarge: self.init(.internal, "The response is larger than what the peer takes.")
         case .tooManyResponses: self.init(.resourceExhausted, "Too many responses wait for the client to take them.")
         }
-    }
-}
-
-extension SessionError {
-    static var serverExhausted: SessionError {
-        SessionError(
-            code: .serverExhausted,
-            message:
-                "All sessions of the server together keep as much as SessionServerConfiguration.maximumKeptByteCount allows. "
-                + "Send it later, or raise the limit."
-        )
     }
 }

@@ -1,9 +1,6 @@
 internal import LifelineCore
-internal import LifelineMessages
-internal import LifelineProtos
 internal import LifelineRuntime
 internal import LifelineTransport
-internal import NIOConcurrencyHelpers
 
 // Connections: what comes in over one, and what goes out.
 extension SessionEngine {
@@ -12,13 +9,17 @@ extension SessionEngine {
     /// What of that is kept between writes: 1 KiB, enough for some small messages.
     private static var keptBufferSize: Int { 1 << 10 }
 
+    /// Has the next opening carry other metadata.
+    func renew(_ metadata: SessionMetadata) {
+        state.withLock { $0.details.metadata = metadata }
+    }
+
     /// A client has a connection.
     func connected(_ connection: any TransportConnection, as id: UInt64) {
         change { state, now in
             let older = state.machine.connectionID
-            let actions = state.machine.connected(over: id, now: now)
+            state.machine.connected(over: id, state.details, now: now, into: &state.actions)
             state.add(connection, as: id, after: older)
-            run(actions, in: &state)
         }
     }
 
@@ -30,26 +31,32 @@ extension SessionEngine {
     ///     opening. Returns those that came before; nil when the connection is over.
     /// - Returns: why it does not get the session; nil when it does.
     func opened(
-        by hello: SessionHello,
+        by hello: ClientOpening,
         _ credentials: SessionCredentials,
         isResumed: Bool,
         _ connection: any TransportConnection,
         as id: UInt64,
-        attach: () -> [(Lifeline_Session_V1_Frame, byteCount: Int)]?
+        attach: () -> [[UInt8]]?
     ) -> SessionGoodbye? {
         change { state, now in
             guard let frames = attach() else { return nil }
             let older = state.machine.connectionID
-            let (refusal, actions) = state.machine.opened(
+            let refusal = state.machine.opened(
                 by: hello,
                 credentials,
                 isResumed: isResumed,
                 over: id,
-                now: now
+                state.details,
+                now: now,
+                into: &state.actions
             )
             if refusal == nil { state.add(connection, as: id, after: older) }
-            run(actions, in: &state)
-            for (frame, byteCount) in frames { receive(frame, byteCount: byteCount, on: id, in: &state, now: now) }
+            for frame in frames {
+                frame.span.withUnsafeBytes { frame in
+                    receive(frame, over: id, &state, now: now)
+                    run(&state, now: now)
+                }
+            }
             return refusal
         }
     }
@@ -59,46 +66,43 @@ extension SessionEngine {
         change { state, now in
             state.otherConnections[id] = nil
             if id == state.machine.connectionID { state.outlet = nil }
-            run(state.machine.disconnected(id, now: now), in: &state)
+            state.machine.disconnected(id, now: now, into: &state.actions)
         }
     }
 
-    /// A frame came in. Call `batchEnded` after those that came together: their effects wait for that.
+    /// Frames came in. Call `batchEnded` after those that came together: their effects wait for that.
     ///
+    /// - Parameters:
+    ///   - frames: as they stand in the memory of the read.
+    ///   - first: one that was taken from them before.
     /// - Returns: whether the connection goes on.
-    @discardableResult
-    func received(_ frame: Lifeline_Session_V1_Frame, byteCount: Int, on id: UInt64) -> Bool {
+    func receive(
+        _ frames: inout FrameRun.Iterator,
+        behind first: UnsafeRawBufferPointer? = nil,
+        over id: UInt64
+    ) -> Bool {
         let now = clock.now
-        return state.withLockedValue { state in
-            receive(frame, byteCount: byteCount, on: id, in: &state, now: now)
+        return state.withLock { state in
+            if let first { receive(first, over: id, &state, now: now) }
+            while let frame = frames.next() { receive(frame, over: id, &state, now: now) }
+            // Actions borrow the frames.
+            run(&state, now: now)
             return !state.machine.isDone(with: id)
         }
     }
 
-    @inline(__always)  // Two callers, one of which is called for each frame.
-    private func receive(
-        _ frame: Lifeline_Session_V1_Frame,
-        byteCount: Int,
-        on id: UInt64,
-        in state: inout State,
-        now: MonotonicTime
-    ) {
-        do throws(SessionViolation) {
-            let frame = try SessionFrame(frame, byteCount: byteCount, now: now)
-            take(state.machine.lacking(for: frame), in: &state)
-            run(state.machine.received(frame, over: id, now: now), in: &state)
-        } catch {
-            run(state.machine.receivedViolation(error, over: id, now: now), in: &state)
-        }
+    @inline(__always)
+    private func receive(_ frame: UnsafeRawBufferPointer, over id: UInt64, _ state: inout State, now: MonotonicTime) {
+        if budget != nil { take(state.machine.lacking(toReceive: frame), in: &state) }
+        state.machine.receive(frame, over: id, now: now, into: &state.actions)
     }
 
     /// No more comes in over a connection. What could not be taken would come again and again; a frame of which the
     /// connection's end has left a part only comes whole over the next one.
     func inputEnded(_ error: ConnectionError?, on id: UInt64) {
-        guard let cause = error?.cause, cause is FramingError || cause is MessageError else { return }
-        if let error = cause as? FramingError, error.code == .truncatedFrame { return }
+        guard let cause = error?.cause as? FramingError, cause.code != .truncatedFrame else { return }
         change { state, now in
-            run(state.machine.receivedViolation(.undecodable("\(cause)"), over: id, now: now), in: &state)
+            state.machine.receivedViolation(.undecodable("\(cause)"), over: id, now: now, into: &state.actions)
         }
     }
 
@@ -116,20 +120,27 @@ extension SessionEngine {
 
     /// Offers what the machine has to send to the connection, as long as that has room.
     func pump(_ state: inout State, now: MonotonicTime) {
+        var buffer: [UInt8] = []
+        swap(&buffer, &state.buffer)
         var isDone = false
         while !isDone, let outlet = state.outlet {
-            state.buffer.removeAll(keepingCapacity: true)
-            while state.buffer.count < Self.writeSize {
-                guard let (frame, actions) = state.machine.nextFrame(hasRoom: !outlet.isBlocked, now: now) else {
-                    isDone = true
-                    break
+            buffer.removeAll(keepingCapacity: true)
+            while buffer.count < Self.writeSize {
+                let isAnything = state.machine.offer(
+                    hasRoom: !outlet.isBlocked,
+                    atMost: Self.writeSize - buffer.count,
+                    now: now,
+                    into: &state.actions
+                ) {
+                    buffer.append(contentsOf: $0)
                 }
-                frame.append(to: &state.buffer, state.details, now: now)
-                run(actions, in: &state)
+                if isAnything { continue }
+                isDone = true
+                break
             }
-            if state.buffer.isEmpty { break }
+            if buffer.isEmpty { break }
             do {
-                if let pending = try state.buffer.withUnsafeBytes({ try outlet.connection.offer($0) }) {
+                if let pending = try buffer.span.withUnsafeBytes({ try outlet.connection.offer($0) }) {
                     if !outlet.isBlocked {
                         let id = state.machine.connectionID
                         state.effects.append(.waitForRoom(outlet.connection, id: id, pending))
@@ -137,24 +148,21 @@ extension SessionEngine {
                     state.outlet?.isBlocked = true
                 }
             } catch {
-                run(state.machine.sendingFailed(), in: &state)
+                state.machine.sendingFailed(into: &state.actions)
             }
         }
         // A server has one for each session.
-        if state.buffer.capacity > Self.keptBufferSize { state.buffer = [] }
+        if buffer.capacity <= Self.keptBufferSize { swap(&buffer, &state.buffer) }
         let hasRoom = state.outlet?.isBlocked != true
-        run(state.machine.offeredFrames(hasRoom: hasRoom, now: now), in: &state)
+        state.machine.offered(hasRoom: hasRoom, now: now, into: &state.actions)
+        run(&state, now: now)
     }
 
     /// Writes a goodbye on a connection, whether or not it has room. One that is gone needs none.
     static func say(_ goodbye: SessionGoodbye, on connection: any TransportConnection) {
         var bytes: [UInt8] = []
-        SessionFrame<SessionPayload>.goodbye(goodbye).append(
-            to: &bytes,
-            SessionOpeningDetails(),
-            now: MonotonicTime(nanoseconds: 0)
-        )
-        _ = try? bytes.withUnsafeBytes { try connection.offer($0) }
+        goodbye.write(to: &bytes)
+        _ = try? bytes.span.withUnsafeBytes { try connection.offer($0) }
     }
 }
 

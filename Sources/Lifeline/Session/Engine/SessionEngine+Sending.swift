@@ -1,75 +1,102 @@
 internal import LifelineCore
-internal import LifelineProtos
 internal import LifelineRuntime
 internal import LifelineTransport
-internal import LifelineWellKnownTypes
 
 // What users of this side do.
 extension SessionEngine {
     /// Asks, and waits for the response.
     ///
-    /// - Parameter inbox: where pushes that belong to the request go; nil when it is to have none.
+    /// - Parameters:
+    ///   - content: without a payload where parts follow.
+    ///   - inbox: where the parts of the response go; nil when it is to have none.
+    ///   - begun: opens when it has begun, for who sends its parts. Nil: it has no parts.
     nonisolated(nonsending) func request(
-        _ payload: OutgoingPayload,
+        _ method: String,
+        _ content: EncodedContent,
         timeout: Duration?,
-        inbox: SessionInbox? = nil
-    ) async throws(SessionError) -> Lifeline_Session_V1_Response {
-        let call = PendingCall(payload, inbox: inbox)
+        inbox: SessionInbox? = nil,
+        begun: Latch<SessionMachine.RequestID?>? = nil
+    ) async throws(SessionError) -> SessionReply {
+        let call = PendingCall(method, payload: content.payload, inbox: inbox, begun: begun)
         let outcome = await withTaskCancellationHandler {
-            await PendingCall.outcome { begin(call, $0, timeout: timeout) }
+            await PendingCall.outcome { begin(call, content, $0, timeout: timeout) }
         } onCancel: {
             cancel(call)
         }
-        let response = try outcome.get()
-        guard response.status == 0 else { throw SessionError(status: SessionStatus(response)) }
-        return response
+        return try outcome.get()
     }
 
     /// Apart for the reason that `accept` is.
     @inline(never)
-    private func begin(_ call: PendingCall, _ continuation: PendingCall.Continuation, timeout: Duration?) {
-        let error = change(isOneOfMany: true) { state, now -> SessionError? in
-            if call.isCancelled { return .cancelled }
+    private func begin(
+        _ call: PendingCall,
+        _ content: EncodedContent,
+        _ continuation: PendingCall.Continuation,
+        timeout: Duration?
+    ) {
+        let result = change(isOneOfMany: true) { state, now -> Result<SessionMachine.RequestID, SessionError> in
+            if call.isCancelled { return .failure(.cancelled) }
             let deadline = timeout.map { now + $0.clamped(atLeast: .zero) }
-            take(state.machine.lacking(toSend: .outgoing(call.payload)), in: &state)
+            take(state.machine.lacking(toSend: content.byteCount), in: &state)
             do throws(RequestError) {
-                let id = try state.machine.request(.outgoing(call.payload), call, deadline: deadline, now: now)
+                let id = try content.withContent { (content) throws(RequestError) in
+                    try state.machine.request(
+                        call.method,
+                        content,
+                        hasParts: call.begun != nil,
+                        deadline: deadline,
+                        now: now
+                    )
+                }
                 call.began(as: id, continuation)
-                return nil
+                state.calls[id] = call
+                return .success(id)
             } catch {
-                return SessionError(error, state.machine.endReason)
+                return .failure(SessionError(error, state.machine.endReason))
             }
         }
-        if let error { continuation.resume(returning: .failure(error)) }
+        switch result {
+        case .success(let id): call.begun?.open(with: id)
+        case .failure(let error): continuation.resume(returning: .failure(error))
+        }
     }
 
     private func cancel(_ call: PendingCall) {
         change { state, now in
             guard let id = call.cancelled() else { return }
-            let (cancelled, actions) = state.machine.cancelRequest(id, now: now)
-            if let cancelled { state.effects.append(.resolve(cancelled, .failure(.cancelled))) }
-            run(actions, in: &state)
+            guard state.machine.cancelRequest(id, now: now, into: &state.actions) else { return }
+            state.calls[id] = nil
+            state.effects.append(.resolve(call, .failure(.cancelled)))
         }
     }
 
-    /// The number of a push, and what its sender waits for where it has no room yet.
-    private typealias AcceptedPush = (number: Machine.Number, admission: Latch<SessionError?>?)
+    /// A message of this side's that is no request.
+    enum Target {
+        case push(method: String)
+        case part(of: SessionMachine.RequestID)
+        case partOfResponse(to: IncomingRequest)
 
-    /// Sends a push: returns when it is accepted, or processed. What is dropped, as its delivery asks for, or since
-    /// nobody waits for it any more, counts as accepted.
-    ///
-    /// - Parameter request: the peer's request that it belongs to; nil: none.
-    nonisolated(nonsending) func push(
-        _ payload: OutgoingPayload,
-        of request: IncomingRequest? = nil,
+        var isPart: Bool { if case .push = self { false } else { true } }
+    }
+
+    /// A message whose sender has to wait: its number, and what to wait for.
+    private struct Wait {
+        let number: UInt64
+        let message: PendingMessage
+    }
+
+    /// Sends a push or a part: returns when it is accepted, or processed. What is dropped, as its delivery asks for, or
+    /// since nobody waits for it any more, counts as accepted.
+    nonisolated(nonsending) func send(
+        _ target: Target,
+        _ content: EncodedContent,
         _ delivery: SessionDelivery,
         until stage: SessionPushStage
     ) async throws(SessionError) {
         if Task.isCancelled { throw .cancelled }
-        let processing: Latch<SessionError?>? = stage == .processed ? Latch() : nil
-        guard let (number, admission) = try accept(payload, of: request, delivery, processing) else { return }
-        if let admission { try await waitForAdmission(admission, number) }
-        guard let processing else { return }
+        guard let wait = try accept(target, content, delivery, until: stage) else { return }
+        if let admission = wait.message.admission { try await waitForAdmission(admission, wait.number) }
+        guard let processing = wait.message.processing else { return }
         let error: SessionError?
         do {
             error = try await processing.wait()
@@ -80,105 +107,138 @@ extension SessionEngine {
         if let error { throw error }
     }
 
-    /// Has the machine take a push: nil when that drops it. Never a part of the function that waits, as its task would
-    /// have room for all of this until the end.
+    /// Has the machine take a message: nil when there is nothing to wait for. Never a part of the function that waits, as
+    /// its task would have room for all of this until the end.
     @inline(never)
     private func accept(
-        _ payload: OutgoingPayload,
-        of request: IncomingRequest?,
+        _ target: Target,
+        _ content: EncodedContent,
         _ delivery: SessionDelivery,
-        _ processing: Latch<SessionError?>?
-    ) throws(SessionError) -> AcceptedPush? {
-        let isTracked = request == nil
-        return try change(isOneOfMany: true) { state, now -> Result<AcceptedPush?, SessionError> in
-            if delivery.isAtMostOnce, !state.machine.hasRoom(forPush: .outgoing(payload)) {
-                offerHeld(&state, now: now)
-            }
-            take(state.machine.lacking(toSend: .outgoing(payload)), in: &state)
-            let (offer, actions) = state.machine.push(
-                .outgoing(payload),
-                of: request,
-                delivery,
-                isObserved: isTracked || processing != nil,
-                now: now
-            )
-            defer { run(actions, in: &state) }
-            switch offer {
-            case .closed:
-                return .failure(state.machine.endReason.map { SessionError($0) } ?? .sessionEnded)
-            case .tooLong(let limit):
-                return .failure(.messageRefused(RequestError.messageRefused(limit: limit)))
-            case .exhausted:
-                return .failure(.serverExhausted)
-            case .dropped:
-                state.statistics.droppedPushCount += 1
-                guard processing != nil else { return .success(nil) }
-                let isWaitedFor = request.map { state.machine.isWaitedFor($0) } ?? true
-                return .failure(isWaitedFor ? SessionError(.dropped) ?? .sessionEnded : .notWaitedFor)
-            case .accepted(let number, let isAdmitted):
-                let admission: Latch<SessionError?>? = isAdmitted ? nil : Latch()
-                if isTracked || !isAdmitted || processing != nil {
-                    state.pushes[number] = PendingPush(
-                        payload: payload,
-                        delivery: delivery,
-                        isTracked: isTracked,
-                        admission: admission,
-                        processing: processing
+        until stage: SessionPushStage
+    ) throws(SessionError) -> Wait? {
+        let isObserved = stage == .processed
+        return try change(isOneOfMany: true) { state, now -> Result<Wait?, SessionError> in
+            // What is sent at most once has no room behind what waits for the tasks that run.
+            if delivery.isAtMostOnce { offerHeld(&state, now: now) }
+            take(state.machine.lacking(toSend: content.byteCount), in: &state)
+            let offer = content.withContent { content in
+                switch target {
+                case .push(let method):
+                    state.machine.push(
+                        method,
+                        content,
+                        delivery,
+                        isObserved: isObserved,
+                        now: now,
+                        into: &state.actions
+                    )
+                case .part(let request):
+                    state.machine.sendPart(
+                        of: request,
+                        content,
+                        delivery,
+                        isObserved: isObserved,
+                        now: now,
+                        into: &state.actions
+                    )
+                case .partOfResponse(let request):
+                    state.machine.sendPart(
+                        ofResponseTo: request,
+                        content,
+                        delivery,
+                        isObserved: isObserved,
+                        now: now,
+                        into: &state.actions
                     )
                 }
-                return .success((number, admission))
             }
+            return answer(offer, target, isObserved: isObserved, &state)
         }.get()
+    }
+
+    @inline(__always)
+    private func answer(
+        _ offer: SessionMachine.Offer,
+        _ target: Target,
+        isObserved: Bool,
+        _ state: inout State
+    ) -> Result<Wait?, SessionError> {
+        switch offer {
+        case .accepted(let number):
+            return .success(isObserved ? keep(number, isAdmitted: true, isObserved: true, target, &state) : nil)
+        case .waits(let number):
+            return .success(keep(number, isAdmitted: false, isObserved: isObserved, target, &state))
+        case .dropped:
+            state.statistics.droppedPushCount += 1
+            guard isObserved else { return .success(nil) }
+            return .failure(isWaitedFor(target, state) ? SessionError(.dropped) ?? .sessionEnded : .notWaitedFor)
+        case .tooLong(let limit):
+            return .failure(.messageRefused(RequestError.messageRefused(limit: limit)))
+        case .exhausted:
+            return .failure(.serverExhausted)
+        case .badMethod:
+            return .failure(.badMethod)
+        case .closed:
+            return .failure(state.machine.endReason.map { SessionError($0) } ?? .sessionEnded)
+        }
+    }
+
+    private func isWaitedFor(_ target: Target, _ state: borrowing State) -> Bool {
+        switch target {
+        case .push: true
+        case .part(let request): state.calls[request] != nil
+        case .partOfResponse(let request): state.machine.isWaitedFor(request)
+        }
+    }
+
+    @inline(never)
+    private func keep(
+        _ number: UInt64,
+        isAdmitted: Bool,
+        isObserved: Bool,
+        _ target: Target,
+        _ state: inout State
+    ) -> Wait {
+        let message = PendingMessage(
+            admission: isAdmitted ? nil : Latch(),
+            processing: isObserved ? Latch() : nil,
+            isPart: target.isPart
+        )
+        state.messages[number] = message
+        return Wait(number: number, message: message)
     }
 
     private nonisolated(nonsending) func waitForAdmission(
         _ admission: Latch<SessionError?>,
-        _ number: Machine.Number
+        _ number: UInt64
     ) async throws(SessionError) {
         let error = await withTaskCancellationHandler {
             await admission.waitUninterrupted()
         } onCancel: {
             change { state, now in
-                // One that was admitted meanwhile is accepted, though whoever waits may not have heard of it.
-                guard state.pushes[number]?.admission != nil else { return }
-                let (isWithdrawn, actions) = state.machine.withdraw(number, now: now)
-                if isWithdrawn {
-                    state.pushes[number] = nil
-                    state.effects.append(.admit(admission, .cancelled))
-                } else if let push = state.pushes[number] {
-                    // An older one was given up for it, so that it is accepted, though it has no room.
-                    state.pushes[number] = push.isTracked || push.processing != nil ? push.admitted : nil
-                    state.effects.append(.admit(admission, nil))
-                }
-                run(actions, in: &state)
+                // One that was accepted meanwhile stays so, though whoever waits may not have heard of it.
+                guard state.messages[number]?.admission != nil,
+                    state.machine.withdraw(number, now: now, into: &state.actions)
+                else { return }
+                state.messages[number] = nil
+                state.effects.append(.open(admission, .cancelled))
             }
         }
         if let error { throw error }
     }
 
-    /// A push that came in is processed.
-    func finish(_ receipt: Receipt) {
-        change(isOneOfMany: true) { state, now in state.machine.finish(receipt, now: now) }
-    }
-
-    /// Ends a request of the peer's without a reply.
-    func respond(to request: IncomingRequest, _ status: SessionStatus) {
-        respond(to: request, OutgoingPayload.response(status, metadata: [:], payload: []))
-    }
-
-    /// Ends a request of the peer's.
-    func respond(to request: IncomingRequest, _ response: OutgoingPayload) {
+    /// No part of a request of this side's follows.
+    func endParts(of request: SessionMachine.RequestID) {
         change(isOneOfMany: true) { state, now in
-            take(state.machine.lacking(toSend: .outgoing(response)), in: &state)
-            run(state.machine.respond(to: request, .outgoing(response), now: now).1, in: &state)
+            _ = state.machine.endParts(of: request, now: now, into: &state.actions)
         }
     }
 
-    /// Ends a request of the peer's that is not handled.
-    func refuse(_ request: IncomingRequest, _ refusal: RequestRefusal) {
+    /// Ends a request of the peer's without a reply.
+    func respond(to request: IncomingRequest, _ content: EncodedContent) {
         change(isOneOfMany: true) { state, now in
-            take(state.machine.lacking(toSend: .refusal(refusal)), in: &state)
-            run(state.machine.refuse(request, refusal, now: now), in: &state)
+            take(state.machine.lacking(toSend: content.byteCount), in: &state)
+            respond(to: request, content, &state, now: now)
         }
     }
 
@@ -188,7 +248,7 @@ extension SessionEngine {
         change { state, now in
             offerHeld(&state, now: now)
             let deadline = timeout.map { now + $0.clamped(atLeast: .zero) }
-            run(state.machine.close(by: deadline, now: now), in: &state)
+            state.machine.close(by: deadline, now: now, into: &state.actions)
         }
     }
 
@@ -196,7 +256,7 @@ extension SessionEngine {
     func end(_ reason: SessionEndReason) {
         change { state, now in
             offerHeld(&state, now: now)
-            run(state.machine.end(reason, now: now), in: &state)
+            state.machine.end(reason, now: now, into: &state.actions)
         }
     }
 
@@ -204,23 +264,5 @@ extension SessionEngine {
     /// sent, and at the deadline at the latest.
     func drain(pause: Duration, by deadline: MonotonicTime) {
         change { state, _ in state.machine.drain(pause: pause, by: deadline) }
-    }
-}
-
-extension SessionStatus {
-    init(_ response: Lifeline_Session_V1_Response) {
-        self.init(
-            Code(rawValue: response.status),
-            response.message,
-            details: response.details.map { Detail(typeURL: $0.typeURL, value: $0.value) }
-        )
-    }
-}
-
-extension SessionError {
-    init(status: SessionStatus) {
-        let message =
-            status.message.isEmpty ? "The handler ended the request with \(status.code)." : status.message.escaped()
-        self.init(code: .status, message: message, status: status)
     }
 }

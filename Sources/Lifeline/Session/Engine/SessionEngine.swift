@@ -1,5 +1,4 @@
 internal import LifelineCore
-internal import LifelineProtos
 internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
@@ -7,17 +6,17 @@ internal import NIOConcurrencyHelpers
 /// Drives the machine of one end of a session, which makes all decisions: translates events from any thread into the
 /// machine's, under one lock, and runs its actions.
 ///
-/// What there is to send is offered under the lock, so that frames go out in the machine's order. Where many events are
-/// to be expected, the connection may ask for it later instead, once the tasks that it runs have run. A connection's
-/// side is ended under it, too, so that the end comes behind what was offered and before a close by the owner. All
-/// other effects run after the lock is free, in the machine's order: only one thread runs effects at a time, and a
-/// second one leaves its effects to the first. Effects of the frames of one read run together, after the last frame.
+/// All frames of a read take one lock. What there is to send is offered under the lock, so that frames go out in the
+/// machine's order. Where many events are to be expected, the connection may ask for it later instead, once the tasks that
+/// it runs have run. A connection's side is ended under it, too, so that the end comes behind what was offered and
+/// before a close by the owner. All other effects run after the lock is free, in the machine's order: only one thread runs
+/// effects at a time, and a second one leaves its effects to the first. Effects of the frames of one read run together,
+/// after the last frame.
 ///
-/// Nothing runs by itself: a timer is set while the machine has a deadline, and a task waits where the connection has
-/// no room. Both end with the session.
+/// Nothing runs by itself: a timer is set while the machine has a deadline, and a task waits where the connection has no
+/// room. Both end with the session.
 final class SessionEngine: Sendable {
-    typealias Machine = SessionMachine<SessionPayload, PendingCall>
-    typealias Receipt = Machine.Receipt
+    typealias Receipt = SessionMachine.Receipt
 
     /// The present connection. The machine has its number.
     struct Outlet {
@@ -28,15 +27,54 @@ final class SessionEngine: Sendable {
         var offersLater = false
     }
 
-    struct State {
-        var machine: Machine
+    /// One of a server's methods.
+    struct ServerMethod {
+        /// Its number among those of the server.
+        let index: Int
+        let takesPushes: Bool
+    }
+
+    /// A method of the peer's, which frames name by its number.
+    struct Route {
+        let name: ExactName
+        /// Which of this server's methods it is; nil at a client, and for one that the server does not have.
+        let method: ServerMethod?
+        /// Where its pushes go; nil: nobody wants them, or none has come.
+        var inbox: SessionInbox?
+    }
+
+    /// Pushes of sessions that were lost and that nobody has taken yet: they count against no window, so that a server
+    /// that loses its sessions again and again could fill the memory. Where they exceed what one session takes, the
+    /// next connection waits.
+    struct Leftovers {
+        let limit: SessionWindow
+        var size = SessionSize()
+        /// Opens when there is room; nil while nobody waits for that.
+        var room: Latch<Void>?
+
+        var isExceeded: Bool { size.frameCount > limit.frameCount || size.byteCount > limit.byteCount }
+    }
+
+    struct State: ~Copyable {
+        var machine: SessionMachine
+        /// What the machine has decided and has not been done.
+        var actions: [SessionMachine.Action] = []
         var outlet: Outlet?
         /// Other connections that are not closed yet.
         var otherConnections: [UInt64: any TransportConnection] = [:]
-        /// Those of this side's that are told of at their end.
-        var pushes: [Machine.Number: PendingPush] = [:]
-        /// What goes with the next opening.
-        var details: SessionOpeningDetails
+        /// This side's requests.
+        var calls: [SessionMachine.RequestID: PendingCall] = [:]
+        /// Messages of this side's that somebody waits for, by the machine's numbers.
+        var messages: [UInt64: PendingMessage] = [:]
+        /// By the peer's numbers, from 1 on.
+        var routes: [Route] = []
+        /// Those that users have asked for, by method.
+        var pushInboxes: [ExactName: SessionInbox] = [:]
+        /// Where parts of the peer's requests go.
+        var requestInboxes: [IncomingRequest: SessionInbox] = [:]
+        var leftovers: Leftovers
+        /// The present opening's, and the next one's.
+        var details: SessionMachine.OpeningDetails
         var statistics = SessionStatistics()
         /// When the timer rings.
         var armedDeadline: MonotonicTime?
@@ -47,53 +85,67 @@ final class SessionEngine: Sendable {
         var runsEffects = false
         /// Where frames are put together.
         var buffer: [UInt8] = []
+
+        init(machine: consuming SessionMachine, details: SessionMachine.OpeningDetails, leftoverLimit: SessionWindow) {
+            self.machine = machine
+            self.details = details
+            leftovers = Leftovers(limit: leftoverLimit)
+        }
     }
 
     /// An effect of an event, which runs after the lock is released.
     enum Effect {
-        case resolve(PendingCall, Result<Lifeline_Session_V1_Response, SessionError>)
-        case admit(Latch<SessionError?>, SessionError?)
-        case deliver(Lifeline_Session_V1_Push, Receipt, PendingCall?)
-        case begin(IncomingRequest, deadline: MonotonicTime?, Lifeline_Session_V1_Request)
-        case refuse(IncomingRequest, RequestRefusal)
+        case resolve(PendingCall, PendingCall.Outcome)
+        case open(Latch<SessionError?>, SessionError?)
+        case wake(Waiter)
+        case begin(InboundRequest)
+        case handlePushes(method: Int, SessionInbox)
+        case unwanted(method: String)
         case cancel(IncomingRequest)
         case tell(SessionEngineEvent)
         case waitForRoom(any TransportConnection, id: UInt64, PendingSend)
         case close(any TransportConnection, SessionClosing)
         case setTimer(MonotonicTime)
+        case makeRoom(Latch<Void>)
     }
 
+    let role: SessionRole
     let clock: any ClientClock
+    /// Finds a server's method by its name; nil at a client, which has none.
+    let findMethod: (@Sendable (String) -> ServerMethod?)?
     /// The owner of the session. Weak, as it has the engine.
     private let owner: NIOLockedValueBox<WeakOwner>
     /// What all sessions of the server share; nil at a client.
     let budget: SharedSessionBudget?
     /// Opens when the owner has been told that the session is over.
     private let ended = Latch<Void>()
-    let state: NIOLockedValueBox<State>
+    let state: LockedBox<State>
 
     private struct WeakOwner {
         weak var owner: (any SessionOwner)?
     }
 
     init(
-        role: Machine.Role,
+        role: SessionRole,
         options: SessionOptions,
-        details: SessionOpeningDetails,
+        details: SessionMachine.OpeningDetails,
+        findMethod: (@Sendable (String) -> ServerMethod?)? = nil,
         budget: SharedSessionBudget? = nil,
         clock: any ClientClock
     ) {
+        self.role = role
         self.clock = clock
+        self.findMethod = findMethod
         self.budget = budget
         owner = NIOLockedValueBox(WeakOwner())
-        var machine = Machine(role: role, options: options)
+        var machine = SessionMachine(role: role, options: options)
         if budget != nil { machine.allowance = .none }
-        state = NIOLockedValueBox(State(machine: machine, details: details))
+        state = LockedBox(State(machine: machine, details: details, leftoverLimit: options.inboundWindow))
     }
 
     deinit {
         guard let budget else { return }
-        state.withLockedValue { budget.takeBackAll(of: &$0.machine) }
+        state.withLock { budget.takeBackAll(of: &$0.machine) }
     }
 
     /// Sets the owner of the session.
@@ -102,28 +154,27 @@ final class SessionEngine: Sendable {
     }
 
     var statistics: SessionStatistics {
-        state.withLockedValue { state in
+        state.withLock { state in
             var statistics = state.statistics
-            statistics.keptMessageCount = state.machine.outbound.keptSize.frameCount
-            statistics.keptByteCount = state.machine.outbound.keptSize.byteCount
+            statistics.keptMessageCount = state.machine.keptSize.frameCount
+            statistics.keptByteCount = state.machine.keptSize.byteCount
             statistics.lateMessageCount = state.machine.lateMessageCount
-            statistics.duplicateMessageCount = state.machine.inbound.duplicateCount
-            statistics.droppedPushCount += state.machine.droppedPushCount
+            statistics.droppedPushCount += state.machine.droppedMessageCount
             return statistics
         }
     }
 
     /// Whether the session was ever opened.
-    var wasOpened: Bool { state.withLockedValue { $0.machine.wasOpened } }
+    var wasOpened: Bool { state.withLock { $0.machine.wasOpened } }
 
     /// Whether the peer has made use of the session.
-    var isUsed: Bool { state.withLockedValue { $0.machine.isUsed } }
+    var isUsed: Bool { state.withLock { $0.machine.isUsed } }
 
     /// The connection that stands; nil while there is none.
-    var connection: (any TransportConnection)? { state.withLockedValue { $0.outlet?.connection } }
+    var connection: (any TransportConnection)? { state.withLock { $0.outlet?.connection } }
 
     /// Why the session is over; nil while it is not.
-    var endReason: SessionEndReason? { state.withLockedValue { $0.machine.endReason } }
+    var endReason: SessionEndReason? { state.withLock { $0.machine.endReason } }
 
     /// Waits until the session is over and its owner has been told, whatever happens to the task.
     func waitUntilEnded() async { await ended.waitUninterrupted() }
@@ -132,19 +183,28 @@ final class SessionEngine: Sendable {
     ///
     /// - Parameter isOneOfMany: whether others like it are to be expected, so that what there is to send may wait for
     ///   them where the connection says so.
+    @inline(__always)
     func change<Result>(isOneOfMany: Bool = false, _ body: (inout State, MonotonicTime) -> Result) -> Result {
         let now = clock.now
-        let (result, runs) = state.withLockedValue { state in
+        let (result, runs) = state.withLock { state in
             let result = body(&state, now)
-            if !isOneOfMany || !offersLater(&state) { pump(&state, now: now) }
-            armTimer(&state)
-            giveBackExcess(&state)
-            let runs = !state.runsEffects && !state.effects.isEmpty
-            if runs { state.runsEffects = true }
-            return (result, runs)
+            run(&state, now: now)
+            return (result, settle(&state, isOneOfMany: isOneOfMany, now: now))
         }
         if runs { runEffects() }
         return result
+    }
+
+    /// Sends what there is to send, or has the connection ask for it later. Returns whether effects are to run.
+    private func settle(_ state: inout State, isOneOfMany: Bool, now: MonotonicTime) -> Bool {
+        if !isOneOfMany || state.machine.wantsOffer(now: now) {
+            if !isOneOfMany || !offersLater(&state) { pump(&state, now: now) }
+        }
+        armTimer(&state)
+        giveBackExcess(&state)
+        if state.runsEffects || state.effects.isEmpty { return false }
+        state.runsEffects = true
+        return true
     }
 
     /// Whether the connection has the session offer what there is to send before long. Not a goodbye: what is done once
@@ -164,7 +224,7 @@ final class SessionEngine: Sendable {
 
     private func runEffects() {
         while true {
-            let effects = state.withLockedValue { state in
+            let effects = state.withLock { state in
                 defer { state.effects = [] }
                 if state.effects.isEmpty { state.runsEffects = false }
                 return state.effects
@@ -177,14 +237,12 @@ final class SessionEngine: Sendable {
 
     private func run(_ effect: Effect, _ owner: (any SessionOwner)?) {
         switch effect {
-        case .resolve(let call, let result): call.resolve(with: result)
-        case .admit(let latch, let error): latch.open(with: error)
-        case .deliver(let push, let receipt, let call):
-            let item = SessionInbox.Item(push: push, receipt: receipt)
-            let inbox = push.serial == 0 ? owner?.inbox(for: push) : call?.inbox
-            if inbox?.append(item) != true { finish(receipt) }
-        case .begin(let request, let deadline, let content): owner?.begin(request, deadline: deadline, content)
-        case .refuse(let request, let refusal): refuse(request, refusal)
+        case .resolve(let call, let outcome): call.resolve(with: outcome)
+        case .open(let latch, let error): latch.open(with: error)
+        case .wake(let waiter): waiter.resume()
+        case .begin(let request): owner?.begin(request)
+        case .handlePushes(let method, let inbox): owner?.handlePushes(of: method, from: inbox)
+        case .unwanted(let method): owner?.unwanted(method)
         case .cancel(let request): owner?.cancel(request)
         case .tell(let event):
             owner?.received(event)
@@ -198,6 +256,7 @@ final class SessionEngine: Sendable {
             }
         case .close(let connection, let closing): connection.perform(closing)
         case .setTimer(let deadline): setTimer(deadline)
+        case .makeRoom(let latch): latch.open(with: ())
         }
     }
 }
@@ -208,7 +267,22 @@ extension SessionEngine: FrameSource {
     }
 }
 
-/// What a session tells its owner.
+/// A request of the peer's that is to be handled.
+struct InboundRequest: Sendable {
+    let request: IncomingRequest
+    /// `package.Service/Method`.
+    let name: String
+    /// Which of the server's methods it is; nil: none.
+    let method: Int?
+    let deadline: MonotonicTime?
+    let metadata: SessionMetadata
+    /// Empty where it has parts.
+    let payload: [UInt8]
+    /// Its parts; nil where it has none.
+    let parts: SessionInbox?
+}
+
+/// A session's news for its owner.
 enum SessionEngineEvent: Sendable {
     case opened(SessionID, isResumed: Bool)
     /// The peer has forgotten the session, or cannot go on with it: why, and what is known of messages that had been
@@ -229,10 +303,14 @@ enum SessionEngineEvent: Sendable {
 /// The owner of a session: receives its events and starts handlers. Called in order, one call at a time, without a lock
 /// held.
 protocol SessionOwner: AnyObject, Sendable {
-    /// Where a push that belongs to no request goes; nil when nobody wants it.
-    func inbox(for push: Lifeline_Session_V1_Push) -> SessionInbox?
-    func begin(_ request: IncomingRequest, deadline: MonotonicTime?, _ content: Lifeline_Session_V1_Request)
+    /// Handle a request, and respond to it in any case.
+    func begin(_ request: InboundRequest)
+    /// The peer does not wait for a response any more.
     func cancel(_ request: IncomingRequest)
+    /// The first push of a method has come.
+    func handlePushes(of method: Int, from inbox: SessionInbox)
+    /// A push has come that nobody wants.
+    func unwanted(_ method: String)
     func received(_ event: SessionEngineEvent)
 }
 
@@ -262,7 +340,7 @@ extension SessionEngine {
                 // A new one was set, or the session has ended.
             }
         }
-        let replaced = state.withLockedValue { state in
+        let replaced = state.withLock { state in
             if state.armedDeadline != deadline { return timer as Task<Void, Never>? }
             defer { state.timer = timer }
             return state.timer
@@ -275,7 +353,7 @@ extension SessionEngine {
             guard state.armedDeadline == deadline else { return }
             state.armedDeadline = nil
             offerHeld(&state, now: now)
-            run(state.machine.timerFired(now: now), in: &state)
+            state.machine.timerFired(now: now, into: &state.actions)
         }
     }
 }

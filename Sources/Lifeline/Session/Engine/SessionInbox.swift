@@ -1,149 +1,195 @@
 internal import LifelineCore
-internal import LifelineProtos
 internal import LifelineRuntime
-internal import NIOConcurrencyHelpers
 
-/// Pushes that wait to be processed, in order, and who waits for one. What the session's window takes bounds it.
+/// Messages that wait to be processed, in order, and who waits for one: the pushes of a method, or the parts of a
+/// request or a response. The credit of that method or stream bounds it.
+///
+/// It belongs to an engine, under whose lock it changes.
 final class SessionInbox: Sendable {
+    /// A message in somebody's hands.
     struct Item: Sendable {
-        let push: Lifeline_Session_V1_Push
-        let receipt: SessionEngine.Receipt
+        /// Stands among the bytes of other messages.
+        let payload: ArraySlice<UInt8>
+        let metadata: SessionMetadata
+        let receipt: SessionMachine.Receipt
+    }
 
-        /// Its size as windows count it.
-        var byteCount: Int { SessionPayload.messageOverhead + SessionPayload.push(push).byteCount }
+    /// Messages one behind the other.
+    struct Run {
+        struct Entry {
+            let end: Int
+            let receipt: SessionMachine.Receipt
+        }
+
+        var bytes: [UInt8] = []
+        var entries: [Entry] = []
+        /// Of the few messages that have some, by their numbers.
+        var metadata: [Int: SessionMetadata] = [:]
+        /// How many entries were taken.
+        var head = 0
+
+        var isEmpty: Bool { head == entries.count }
+        var count: Int { entries.count - head }
+
+        mutating func append(_ message: InboundMessage, _ receipt: SessionMachine.Receipt) {
+            bytes.reserve(message.payload.count)
+            entries.reserve(1)
+            bytes.append(contentsOf: message.payload)
+            if message.metadataCount > 0 { metadata[entries.count] = message.metadata }
+            entries.append(Entry(end: bytes.count, receipt: receipt))
+        }
+
+        /// Makes room for other messages; keeps some memory for them where there is little.
+        mutating func removeAll() {
+            guard bytes.capacity <= 4 << 10, entries.capacity <= 64 else { return self = Run() }
+            bytes.removeAll(keepingCapacity: true)
+            entries.removeAll(keepingCapacity: true)
+            metadata = [:]
+            head = 0
+        }
+
+        mutating func removeFirst() -> Item {
+            let start = head == 0 ? 0 : entries[head - 1].end
+            let entry = entries[head]
+            let metadata = metadata.isEmpty ? [:] : metadata[head] ?? [:]
+            head += 1
+            return Item(payload: bytes[start..<entry.end], metadata: metadata, receipt: entry.receipt)
+        }
+    }
+
+    /// What there is for who asks.
+    enum Next {
+        case item(Item)
+        /// Nothing comes any more.
+        case end(Result<Void, SessionError>)
+        /// Not yet.
+        case nothing
     }
 
     private struct State {
-        var items = FIFO<Item>(firstNumber: 0)
+        /// What is being taken: it does not change meanwhile, so that its bytes need not be copied.
+        var taken = Run()
+        /// What has come since.
+        var arrived = Run()
         /// In the order in which they came. Gone once something is there for them.
         var waiters: [(id: UInt64, waiter: Waiter)] = []
         var lastWaiter: UInt64 = 0
-        /// Whether there was ever something.
         var hasBegun = false
-        /// Whether nobody wants what comes.
         var isClosed = false
         /// How it has ended, after what is left.
         var end: Result<Void, SessionError>?
         /// How many of the first are of sessions that were lost.
         var leftoverCount = 0
 
-        /// Returns the first, and whether it is of a session that was lost.
-        mutating func takeFirst() -> (Item, isLeftover: Bool)? {
-            guard !items.isEmpty else { return nil }
-            defer { leftoverCount = max(leftoverCount - 1, 0) }
-            return (items.removeFirst(), leftoverCount > 0)
-        }
+        /// What has come is taken next. A method of the value, as it changes two of its fields in one access.
+        mutating func takeArrived() { swap(&taken, &arrived) }
     }
 
-    private let state = NIOLockedValueBox(State())
-    /// Where those of sessions that were lost are counted.
-    private let leftovers: LeftoverPushes?
+    // Touched only under the lock of the engine, so that a read of many frames takes one lock for all of them.
+    private nonisolated(unsafe) var state = State()
 
-    init(leftovers: LeftoverPushes? = nil) { self.leftovers = leftovers }
+    init() {}
+
+    // MARK: Under the engine's lock
 
     /// Whether something has come.
-    var hasBegun: Bool { state.withLockedValue { $0.hasBegun } }
+    var hasBegun: Bool { state.hasBegun }
 
     /// How many wait.
-    var count: Int { state.withLockedValue { $0.items.count } }
+    var count: Int { state.taken.count + state.arrived.count }
 
-    /// A push came in. False when nobody wants it.
-    func append(_ item: Item) -> Bool {
-        let (isTaken, waiter) = state.withLockedValue { state in
-            guard !state.isClosed else { return (false, nil as Waiter?) }
-            state.items.append(item)
-            state.hasBegun = true
-            return (true, state.waiters.isEmpty ? nil : state.waiters.removeFirst().waiter)
-        }
-        waiter?.resume()
-        return isTaken
+    /// A message has come. Returns false when nobody wants it.
+    @inline(__always)
+    func append(_ message: InboundMessage, _ receipt: SessionMachine.Receipt) -> Bool {
+        if state.isClosed { return false }
+        state.arrived.append(message, receipt)
+        state.hasBegun = true
+        return true
     }
 
-    /// Nothing comes any more. The first call counts.
-    func finish(_ end: Result<Void, SessionError>) {
-        let waiters = state.withLockedValue { state in
-            state.end = state.end ?? end
-            defer { state.waiters = [] }
-            return state.waiters
-        }
-        for (_, waiter) in waiters { waiter.resume() }
+    /// A waiter for whom there is something, so that it is resumed; nil: nobody waits.
+    @inline(__always)
+    func takeWaiter() -> Waiter? {
+        if state.waiters.isEmpty { return nil }
+        return count > 0 || state.end != nil ? state.waiters.removeFirst().waiter : nil
     }
 
-    /// The session that brought them is lost, and its window with it: they count against no other one.
-    func sessionLost() {
-        let new = state.withLockedValue { state in
-            let new = state.items.numbers.dropFirst(state.leftoverCount)
-            defer { state.leftoverCount = state.items.count }
-            return new.map { state.items[$0].byteCount }
-        }
-        leftovers?.add(new)
+    /// Nothing comes any more. The first call counts. Returns those who wait, to be resumed.
+    func finish(_ end: Result<Void, SessionError>) -> [Waiter] {
+        state.end = state.end ?? end
+        defer { state.waiters = [] }
+        return state.waiters.map(\.waiter)
     }
 
-    /// Nobody takes anything any more. Returns what is left.
-    func close() -> [Item] {
-        let (items, leftoverCount) = state.withLockedValue { state in
-            state.isClosed = true
-            defer { (state.items, state.leftoverCount) = (FIFO(firstNumber: 0), 0) }
-            return (state.items.numbers.map { state.items[$0] }, state.leftoverCount)
-        }
-        leftovers?.remove(items.prefix(leftoverCount).map(\.byteCount))
-        return items
-    }
-
-    /// The next push, once there is one; nil at the end.
-    ///
-    /// - Throws: what it was ended with; `cancelled` when the task is.
-    nonisolated(nonsending) func next() async throws(SessionError) -> Item? {
-        while true {
-            if Task.isCancelled {
-                // It may have been woken for an item, which is the next one's then.
-                passOn()
-                throw .cancelled
+    /// The next message, and whether it is of a session that was lost.
+    @inline(__always)
+    func next() -> (Next, isLeftover: Bool) {
+        if state.taken.isEmpty {
+            guard !state.arrived.isEmpty else {
+                return (state.end.map { .end($0) } ?? .nothing, false)
             }
-            let (first, end) = state.withLockedValue { ($0.takeFirst(), $0.end) }
-            if let (item, isLeftover) = first {
-                if isLeftover { leftovers?.remove([item.byteCount]) }
-                return item
-            }
-            if let end {
-                try end.get()
-                return nil
-            }
-            await wait()
+            state.takeArrived()
+            state.arrived.removeAll()
         }
+        let isLeftover = state.leftoverCount > 0
+        if isLeftover { state.leftoverCount -= 1 }
+        return (.item(state.taken.removeFirst()), isLeftover)
     }
 
-    private nonisolated(nonsending) func wait() async {
-        let id = state.withLockedValue { state in
-            state.lastWaiter += 1
-            return state.lastWaiter
+    /// All messages that are to be taken next, those of them that are of a session that was lost, and how the inbox has
+    /// ended where there is none.
+    func nextRun() -> (Run?, leftovers: [SessionMachine.Receipt], end: Result<Void, SessionError>?) {
+        if state.taken.isEmpty {
+            state.takeArrived()
+            state.arrived.removeAll()
         }
-        await state.wait { state, waiter in
-            guard state.items.isEmpty, state.end == nil else { return false }
-            state.waiters.append((id, waiter))
-            return true
-        } withdraw: { state in
-            state.waiters.firstIndex { $0.id == id }.map { state.waiters.remove(at: $0).waiter }
-        }
+        if state.taken.isEmpty { return (nil, [], state.end) }
+        var run = Run()
+        swap(&run, &state.taken)
+        let leftoverCount = min(state.leftoverCount, run.count)
+        state.leftoverCount -= leftoverCount
+        return (run, run.entries[run.head...].prefix(leftoverCount).map(\.receipt), nil)
     }
 
-    private func passOn() {
-        let waiter = state.withLockedValue { state in
-            !state.items.isEmpty && !state.waiters.isEmpty ? state.waiters.removeFirst().waiter : nil
-        }
-        waiter?.resume()
+    /// The session that brought them is lost. Returns those whose credit is gone with it.
+    func sessionLost() -> [SessionMachine.Receipt] {
+        let new = receipts.dropFirst(state.leftoverCount)
+        state.leftoverCount = count
+        return Array(new)
+    }
+
+    /// Nobody takes anything any more. Returns what is left, and how many of them are of sessions that were lost.
+    func close() -> (receipts: [SessionMachine.Receipt], leftoverCount: Int) {
+        defer { (state.taken, state.arrived, state.leftoverCount) = (Run(), Run(), 0) }
+        state.isClosed = true
+        return (receipts, state.leftoverCount)
+    }
+
+    private var receipts: [SessionMachine.Receipt] {
+        (state.taken.entries.dropFirst(state.taken.head) + state.arrived.entries).map(\.receipt)
+    }
+
+    /// Keeps who waits. Returns false when there is something to take.
+    func park(_ waiter: Waiter, _ id: UInt64) -> Bool {
+        guard count == 0, state.end == nil else { return false }
+        state.waiters.append((id, waiter))
+        return true
+    }
+
+    func makeWaiterID() -> UInt64 {
+        state.lastWaiter += 1
+        return state.lastWaiter
+    }
+
+    func withdraw(_ id: UInt64) -> Waiter? {
+        state.waiters.firstIndex { $0.id == id }.map { state.waiters.remove(at: $0).waiter }
     }
 }
 
-/// A push in somebody's hands: processed when it is let go.
-final class PushInHand: Sendable {
-    private let receipt: SessionEngine.Receipt
-    private let engine: SessionEngine
-
-    init(_ receipt: SessionEngine.Receipt, _ engine: SessionEngine) {
-        self.receipt = receipt
-        self.engine = engine
+extension Array {
+    /// Makes room for more elements: a large array grows by a quarter, as one that doubles would take twice its credit.
+    @inline(__always)
+    fileprivate mutating func reserve(_ more: Int) {
+        if count + more > capacity, capacity >= 1 << 10 { reserveCapacity(count + Swift.max(more, count / 4)) }
     }
-
-    deinit { engine.finish(receipt) }
 }

@@ -4,7 +4,7 @@ extension SessionLimits {
     /// - Parameter maximumFrameLength: the longest frame that connections of the session take.
     func options(maximumFrameLength: Int) -> SessionOptions {
         var options = SessionOptions()
-        options.maximumFrameLength = min(max(maximumFrameLength, 1), Int(UInt32.max))
+        options.maximumFrameLength = min(maximumFrameLength, Int(UInt32.max))
         options.outboundLimit = SessionWindow(
             frameCount: max(maximumKeptMessageCount, 4),
             byteCount: max(maximumKeptByteCount, SessionWindow.smallestByteCount)
@@ -13,8 +13,14 @@ extension SessionLimits {
             frameCount: min(max(maximumUnprocessedMessageCount, 4), Int(UInt32.max)),
             byteCount: max(maximumUnprocessedByteCount, SessionWindow.smallestByteCount)
         )
+        options.inboundCredit = max(maximumUnreadByteCount, SessionTerms.smallestCredit)
         options.maximumRequestCount = max(maximumRequestCount, 1)
         options.maximumRunningCount = max(maximumHandlerCount, 1)
         return options
     }
+}
+
+extension ConnectionConfiguration {
+    /// The longest frame that connections of a session take: at least 4 KiB, as the protocol has it.
+    var sessionFrameLimit: Int { max(maximumFrameLength, SessionTerms.smallestFrameLimit) }
 }

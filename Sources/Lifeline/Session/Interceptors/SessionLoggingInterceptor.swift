@@ -63,7 +63,7 @@ extension SessionLoggingInterceptor: SessionClientInterceptor {
     ) async throws {
         _ = try await log(push) {
             try await next(push)
-            return SessionReply()
+            return SessionReply(payload: [])
         }
     }
 }
@@ -84,7 +84,7 @@ extension SessionLoggingInterceptor: SessionServerInterceptor {
     ) async throws(SessionError) {
         _ = try await log(push) { () async throws(SessionError) in
             try await next(push)
-            return SessionReply()
+            return SessionReply(payload: [])
         }
     }
 }

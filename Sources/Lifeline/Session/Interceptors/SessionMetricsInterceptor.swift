@@ -66,7 +66,7 @@ extension SessionMetricsInterceptor: SessionClientInterceptor {
     ) async throws {
         _ = try await record(push, "client") {
             try await next(push)
-            return SessionReply()
+            return SessionReply(payload: [])
         }
     }
 }
@@ -87,7 +87,7 @@ extension SessionMetricsInterceptor: SessionServerInterceptor {
     ) async throws(SessionError) {
         _ = try await record(push, "server") { () async throws(SessionError) in
             try await next(push)
-            return SessionReply()
+            return SessionReply(payload: [])
         }
     }
 }

@@ -81,7 +81,7 @@ extension SessionTracingInterceptor: SessionServerInterceptor {
     ) async throws(SessionError) {
         _ = try await sending(push) { (push) async throws(SessionError) in
             try await next(push)
-            return SessionReply()
+            return SessionReply(payload: [])
         }
     }
 }

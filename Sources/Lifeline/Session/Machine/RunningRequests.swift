@@ -14,8 +14,8 @@ struct RunningRequests: Sendable {
         let request: IncomingRequest
         let deadline: MonotonicTime?
         let byteCount: Int
-        /// Whether pushes were sent that belong to it.
-        var hasPushes = false
+        /// Whether parts of its response were sent.
+        var hasParts = false
         /// Whether the peer does not wait any more.
         var isCancelled = false
     }
@@ -57,9 +57,9 @@ struct RunningRequests: Sendable {
         countBySerial[serial].map { IncomingRequest(serial: serial, count: $0) }
     }
 
-    /// A push of it is sent.
-    mutating func pushed(_ request: IncomingRequest) {
-        entries.update(request.count) { $0.hasPushes = true }
+    /// A part of its response is sent.
+    mutating func sentPart(of request: IncomingRequest) {
+        entries.update(request.count) { $0.hasParts = true }
     }
 
     /// The peer does not wait any more. Returns the request; nil when it does not matter.

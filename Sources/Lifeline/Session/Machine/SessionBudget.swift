@@ -24,7 +24,7 @@ package struct SessionNeed: Sendable, Equatable {
 /// never above the limit.
 ///
 /// It is pure: the driver keeps it under a lock. The sessions' machines say what they need: see
-/// `SessionMachine.lacking`.
+/// `SessionMachine.lacking(toReceive:)`.
 package struct SessionBudget: Sendable {
     /// The smallest slice: some messages of a session that keeps few. It is held until the session's connection ends.
     private static var smallestSlice: Int { 4 << 10 }

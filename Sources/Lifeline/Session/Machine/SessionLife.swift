@@ -11,7 +11,7 @@ package enum SessionRole: Sendable {
 /// How a session stands: whether it takes new work, what becomes of its connections, and why it is over. Nothing of
 /// this is stored anywhere else.
 ///
-/// It is the part of `SessionMachine` that knows no messages: the machine says what happens, and whether something is
+/// It is the part of the machine that knows no messages: the machine says what happens, and whether something is
 /// left to do.
 package struct SessionLife: Sendable {
     /// Whether there is work.
@@ -84,9 +84,6 @@ package struct SessionLife: Sendable {
     /// Whether the peer goes away.
     var isLeaving: Bool { if case .leaving = connection { true } else { false } }
 
-    /// Whether the peer is yet to be told that this side goes away.
-    var isDraining: Bool { if case .waiting = drain { true } else { false } }
-
     /// Whether messages can be sent.
     @inline(__always)
     package var canSend: Bool {
@@ -118,6 +115,13 @@ package struct SessionLife: Sendable {
     /// Whether nothing counts any more that comes in over a connection, but for the end of the session. A connection
     /// with a higher number than the present one's is not reported yet, or was refused.
     func isDone(with id: UInt64) -> Bool { id <= connectionID && !hears(id) }
+
+    /// Whether the session is active, over a connection that neither side leaves.
+    @inline(__always)
+    var isSteady: Bool {
+        guard case .open = connection, case .active = stage, case .none = drain else { return false }
+        return true
+    }
 
     /// When `timerFired` is to be called.
     @inline(__always)

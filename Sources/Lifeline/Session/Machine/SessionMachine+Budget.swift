@@ -5,28 +5,31 @@ internal import LifelineCore
 // does not need.
 extension SessionMachine {
     /// Returns how much the session must hold before it takes in a frame; nil when it holds enough.
-    package func lacking(for frame: SessionFrame<Content>) -> SessionNeed? {
-        guard case .message(_, _, let message) = frame else { return nil }
-        return switch message.kind {
-        // Until it is acknowledged it counts as come and as running.
-        case .request: lacking(2 * message.byteCount, handlerCount: 1)
-        case .push: lacking(message.byteCount)
-        case .response, .cancel, .blank: nil
-        }
+    package func lacking(toReceive frame: UnsafeRawBufferPointer) -> SessionNeed? {
+        // A request counts as come and as running until it is acknowledged.
+        let byteCount = 2 * (frame.count + SessionSize.frameOverhead)
+        return lacking(byteCount, handlerCount: Self.isNoRequest(frame) ? 0 : 1)
     }
 
-    /// Returns how much the session must hold before it sends a message; nil when it holds enough.
-    package func lacking(toSend content: @autoclosure () -> Content) -> SessionNeed? {
-        lacking(Content.messageOverhead + content().byteCount)
+    /// Whether a frame begins with another kind than a request. One that begins with an unknown field may be one.
+    private static func isNoRequest(_ frame: UnsafeRawBufferPointer) -> Bool {
+        guard let first = frame.first else { return true }
+        // The tag of a request may be longer than necessary. Its first byte has the same seven bits then.
+        return first & 7 == 2 && UInt32(first & 0x7F) != FieldReader.Tag.delimited(FrameKind.request.rawValue).rawValue
     }
 
-    private func lacking(_ byteCount: @autoclosure () -> Int, handlerCount: Int = 0) -> SessionNeed? {
+    /// Returns how much the session must hold before it sends a message with so many bytes of content; nil when it
+    /// holds enough.
+    package func lacking(toSend byteCount: Int) -> SessionNeed? {
+        // The name of its method may go before it.
+        lacking(2 * SessionSize.frameOverhead + MethodName.maximumByteCount + byteCount, handlerCount: 0)
+    }
+
+    @inline(__always)
+    private func lacking(_ byteCount: Int, handlerCount: Int) -> SessionNeed? {
         // A session that shares with no others counts nothing.
         if allowance.byteCount == .max || life.isOver { return nil }
-        let need = SessionNeed(
-            byteCount: keptByteCount + byteCount(),
-            handlerCount: runningCount + handlerCount
-        )
+        let need = SessionNeed(byteCount: keptByteCount + byteCount, handlerCount: runningCount + handlerCount)
         let hasEnough = need.byteCount <= allowance.byteCount && need.handlerCount <= allowance.handlerCount
         return hasEnough ? nil : need
     }

@@ -1,36 +1,46 @@
-internal import LifelineCore
+package import LifelineCore
 
 // How the session, what it has under way, and its connections end.
 extension SessionMachine {
     /// Takes nothing new from now on, and ends the session when everything that was accepted is processed, and every
     /// request has ended; at the deadline at the latest. A server's session that has no connection waits for the next
     /// one, to say so; a client makes none only for that.
-    package mutating func close(by deadline: MonotonicTime? = nil, now: MonotonicTime) -> [Action] {
+    package mutating func close(by deadline: MonotonicTime? = nil, now: MonotonicTime, into actions: inout [Action]) {
         life.close(by: deadline)
-        return life.isOverdue(now: now) ? end(.abandoned, now: now) : closeIfDone(now: now)
+        if life.isOverdue(now: now) {
+            end(.abandoned, now: now, into: &actions)
+        } else {
+            endIfDone(now: now, into: &actions)
+        }
     }
 
     /// Ends the session at once. The reason says what the peer is told, where there is a connection.
-    package mutating func end(_ reason: SessionEndReason, now: MonotonicTime) -> [Action] {
-        guard !life.isOver else { return [] }
-        var actions: [Action] = []
+    package mutating func end(_ reason: SessionEndReason, now: MonotonicTime, into actions: inout [Action]) {
+        guard !life.isOver else { return }
         if case .shutDown = reason {
             // Whatever connection there is, it is gone as far as the session goes.
             life.lost()
-            controlFrames = []
-            actions = outcomes(of: outbound.disconnect(), now: now)
+            control = []
         }
         sayGoodbye(reason.goodbye(from: role))
         life.ended(reason)
-        actions += failRequests(exceptUnsent: false) + running.cancelAll().map { .cancelRequest($0) }
-        // No push is admitted any more: each that waits is told its end.
-        return actions + outbound.end().map { .messageEnded($0.number, $0.outcome) } + [.ended(reason)]
+        for request in requests.connectionLost() {
+            let wasSent = wasSent(request.waiter)
+            actions.append(.failed(request.id, wasSent ? .sessionLost : .notSent))
+        }
+        cancelRunning(into: &actions)
+        for number in unplacedNumbers { actions.append(.messageEnded(number: number, .dropped)) }
+        let (carried, others) = takeUnsent(into: &actions)
+        for message in carried + others { tellEnd(message, .unsent, into: &actions) }
+        forgetOutbound()
+        actions.append(.ended(reason))
     }
 
     /// Tells the peer that this side goes away, and that it is to come back after a pause: once nothing waits to be
-    /// sent, and at the deadline at the latest. The peer leaves when it has nothing more to do here, so that what is
-    /// sent later would not reach it. One that comes back to this side nevertheless is told again.
+    /// sent, and at the deadline at the latest. The peer leaves when it has nothing more to do here. One that comes
+    /// back to this side nevertheless is told again. Only a server goes away.
     package mutating func drain(pause: Duration, by deadline: MonotonicTime) {
+        precondition(role == .server)
         life.drain(pause: pause, by: deadline)
     }
 
@@ -48,12 +58,10 @@ extension SessionMachine {
         case .opening, .open, .leaving:
             if let goodbye {
                 // So that what was processed is not in doubt for the peer.
-                if life.canSend, inbound.hasUnreported {
-                    controlFrames.append(.message(nil, inbound.takeReport(), .blank))
-                }
-                controlFrames.append(.goodbye(goodbye))
+                sayWhatWasProcessed()
+                goodbye.write(to: &control)
             } else {
-                controlFrames = []
+                control = []
             }
             life.connection = .closing(closing, saysGoodbye: goodbye != nil)
         }
@@ -62,112 +70,235 @@ extension SessionMachine {
     /// Has the present connection closed, over which this side can do nothing more.
     mutating func giveUpConnection(_ closing: SessionClosing, saying goodbye: SessionGoodbye? = nil) {
         let goodbye = life.canSend || life.isOpening ? goodbye : nil
-        controlFrames = goodbye.map { [.goodbye($0)] } ?? []
+        control = []
+        goodbye?.write(to: &control)
         life.connection = .closing(closing, saysGoodbye: goodbye != nil)
     }
 
-    /// Lets the peer know that a request of this side's is over, if it knows of it at all.
-    mutating func giveUp(_ id: RequestID, _ request: RequestInFlight, now: MonotonicTime) {
-        if outbound.withdraw(request.number) { return }
-        outbound.accept(.cancel(serial: Self.serial(of: id)), now: now)
-    }
-
-    /// Whether refusals of more requests have room: otherwise the window is left to close until responses are sent.
-    ///
-    /// Only urgent ones count, which a peer processes as they come. Those in the ordinary lane may wait for what the
-    /// peer holds in the same way, so that both would wait for ever; they are no more than may run, as only what has
-    /// run has any. Nor must requests that run for long hold back what came behind them.
-    var hasRoomForRequests: Bool {
-        let waiting = outbound.unadmittedResponseSize(.urgent)
-        return waiting.frameCount < options.maximumRunningCount
-            && waiting.byteCount <= options.unadmittedResponseByteLimit
-    }
-
-    /// The actions that say what became of messages, and who needs not wait any more.
-    mutating func outcomes(of ended: [OutboundSequence<Content>.Ended], now: MonotonicTime) -> [Action] {
-        var actions = ended.map { Action.messageEnded($0.number, $0.outcome) }
-        let admitted = outbound.takeAdmitted()
-        if !admitted.isEmpty { actions.append(.admitted(admitted)) }
-        if hasRoomForRequests { inbound.finishHeld(now: now) }
-        return actions
-    }
-
-    /// The actions, and those of the end when this side closes and everything is done.
-    mutating func endingIfDone(_ actions: [Action], now: MonotonicTime) -> [Action] {
-        life.isClosing ? actions + closeIfDone(now: now) : actions
-    }
-
-    private mutating func closeIfDone(now: MonotonicTime) -> [Action] {
-        guard life.isClosing, outbound.keptSize.frameCount == 0, requests.count == 0, running.isEmpty else { return [] }
-        switch life.connection {
-        case .open, .leaving:
-            return end(.closed, now: now)
-        case .none:
-            // A server's client may come back, to be told; a peer that does not know the session needs no goodbye.
-            return role == .client || credentials == nil ? end(.closed, now: now) : []
-        case .opening, .left, .closing, .closed:
-            return credentials == nil ? end(.closed, now: now) : []
+    /// The peer says goodbye.
+    mutating func receive(_ goodbye: SessionGoodbye, now: MonotonicTime, into actions: inout [Action]) {
+        switch (goodbye.code, role) {
+        case (.draining, _), (.full, _), (nil, _):
+            // In place of a welcome it says that nobody is let in.
+            if life.isOpening { giveUpConnection(.inOrder) } else { life.peerLeaves() }
+            actions.append(.peerLeaving(pause: goodbye.pause))
+        case (.violation, .client):
+            loseSession(.accused(goodbye), now: now, into: &actions)
+            giveUpConnection(.inOrder)
+            actions.append(.accused(goodbye))
+        case (.replaced, .server), (.refused, .server), (.version, .server):
+            // A client has no session to give away: it only closes this connection.
+            giveUpConnection(.inOrder)
+        case (.violation, .server), (.closed, _), (.replaced, .client), (.refused, .client), (.version, .client):
+            end(.saidByPeer(goodbye), now: now, into: &actions)
         }
     }
 
-    /// A client's session cannot go on: what the server may have processed is in doubt.
-    mutating func loseSession(_ loss: SessionLoss, now: MonotonicTime) -> [Action] {
-        guard credentials != nil else { return [] }
-        credentials = nil
-        session += 1
-        inbound = InboundMessages(options)
-        let cancelled = running.cancelAll()
-        let ended = outbound.forget()
-        return [.sessionLost(loss)] + failRequests(exceptUnsent: true) + cancelled.map { .cancelRequest($0) }
-            + outcomes(of: ended, now: now)
-    }
-
     /// The peer broke the rules, so that the two ends do not agree on the session any more.
-    mutating func violated(_ violation: SessionViolation, now: MonotonicTime) -> [Action] {
+    mutating func violated(_ violation: SessionViolation, now: MonotonicTime, into actions: inout [Action]) {
+        actions.append(.violated(violation))
         switch role {
         case .server:
-            return [.violated(violation)] + end(.violated(violation), now: now)
+            end(.violated(violation), now: now, into: &actions)
         case .client:
-            let actions = loseSession(.violated(violation), now: now)
+            loseSession(.violated(violation), now: now, into: &actions)
             giveUpConnection(
                 .abortViolated(violation.message),
                 saying: SessionGoodbye(.violation, violation.message)
             )
-            return endingIfDone([.violated(violation)] + actions, now: now)
         }
     }
 
-    /// What came in place of a welcome says nothing of the session, as nobody who knows it has answered.
-    mutating func notWelcomed(_ violation: SessionViolation) -> [Action] {
+    /// Something else came in place of a welcome. It says nothing of the session, as the sender does not know that.
+    mutating func notWelcomed(_ violation: SessionViolation, into actions: inout [Action]) {
         // A server that knows a session would end it with this.
         let goodbye = credentials == nil ? SessionGoodbye(.violation, violation.message) : nil
         giveUpConnection(.abortViolated(violation.message), saying: goodbye)
-        return [.violated(violation)]
+        actions.append(.violated(violation))
     }
 
-    /// Ends what waits and is larger than the peer of a new session takes: all of it was accepted for another one, or
-    /// before there was any.
-    mutating func refuseTooLong(now: MonotonicTime) -> [Action] {
-        let refused = outbound.refuse(longerThan: peerFrameLimit, largerThan: peerByteLimit)
-        if refused.isEmpty { return [] }
-        let refusedNumbers = Set(refused)
+    /// Ends the session when this side closes and everything is done.
+    mutating func endIfDone(now: MonotonicTime, into actions: inout [Action]) {
+        // Blanks and names of methods need not reach a peer that hears nothing more.
+        guard life.isClosing, ordinary.keptSize.frameCount == ordinary.fillerCount, urgent.keptSize.frameCount == 0,
+            waiting.isEmpty, unplaced.isEmpty, requests.count == 0, running.isEmpty
+        else { return }
+        switch life.connection {
+        case .open, .leaving:
+            end(.closed, now: now, into: &actions)
+        case .none:
+            // A server's client may come back, to be told; a peer that does not know the session needs no goodbye.
+            if role == .client || credentials == nil { end(.closed, now: now, into: &actions) }
+        case .opening, .left, .closing, .closed:
+            if credentials == nil { end(.closed, now: now, into: &actions) }
+        }
+    }
+
+    // MARK: A session that is lost
+
+    /// A client's session cannot go on: what the server may have processed is in doubt.
+    mutating func loseSession(_ loss: SessionLoss, now: MonotonicTime, into actions: inout [Action]) {
+        guard credentials != nil else { return }
+        credentials = nil
+        session += 1
+        actions.append(.sessionLost(loss))
+        // Requests that were not sent wait for the next session.
+        let sentEnd = ordinary.sentEnd
         let failed = requests.connectionLost { [requests] id in
-            requests.waiter(of: id).map { !refusedNumbers.contains($0.number) } ?? true
+            requests.waiter(of: id).map { $0.place == 0 || $0.place >= sentEnd } ?? false
         }
-        let requestNumbers = Set(failed.map { $0.waiter.number })
-        let ended = refused.filter { !requestNumbers.contains($0) }.map {
-            OutboundSequence<Content>.Ended($0, .refused)
+        for request in failed {
+            actions.append(.failed(request.id, .sessionLost))
         }
-        return failed.map { .fail($0.waiter.waiter, .messageRefused) } + outcomes(of: ended, now: now)
+        cancelRunning(into: &actions)
+        for number in unplacedNumbers { actions.append(.messageEnded(number: number, .dropped)) }
+        (unplaced, unplacedNumbers) = ([], [])
+        inbound = InboundLane(
+            window: options.inboundWindow,
+            batchSize: options.acknowledgementBatchSize,
+            delay: options.acknowledgementDelay
+        )
+        urgentInbound = UrgentLane(
+            window: options.inboundWindow,
+            batchSize: options.acknowledgementBatchSize,
+            delay: options.acknowledgementDelay
+        )
+        (peerMethods, peerMethodNames, peerMethodByteCount, peerPushCredits) = ([], [], 0, [])
+        forgetDueCredits()
+        unplacedSize = SessionSize()
+        peerTerms = nil
+        carryOver(now: now, into: &actions)
     }
 
-    /// Ends the requests that were sent; those that were not fail too, or wait for the next session.
-    private mutating func failRequests(exceptUnsent: Bool) -> [Action] {
-        let waiting = requests.connectionLost { [requests, outbound] id in
-            exceptUnsent && requests.waiter(of: id).map { outbound.isWaiting($0.number) } ?? false
+    /// Whether the peer may have seen a request.
+    func wasSent(_ request: OwnRequest) -> Bool { request.place != 0 && request.place < ordinary.sentEnd }
+
+    private mutating func cancelRunning(into actions: inout [Action]) {
+        for request in running.cancelAll() { actions.append(.cancelRequest(request)) }
+        peerStreams = [:]
+    }
+
+    /// Takes what was not sent out of the log and the queue of what waits, in order: what another session can carry,
+    /// and the rest. Says what is in doubt of what was sent.
+    private mutating func takeUnsent(
+        into actions: inout [Action]
+    ) -> (carried: [WaitingMessage], others: [WaitingMessage]) {
+        var (carried, others): ([WaitingMessage], [WaitingMessage]) = ([], [])
+        var inDoubt: [WaitingMessage] = []
+        // Looked at while the log is being read.
+        let (methods, details, requests, sentEnd) = (methods, details, requests, ordinary.sentEnd)
+        ordinary.forEachKept { place, tag, frame in
+            guard tag.role != .blank, tag.role != .method,
+                let message = WaitingMessage(frame, methods, details[place], requests)
+            else { return }
+            if place < sentEnd {
+                inDoubt.append(message)
+            } else if message.kind == .push || requests.isWaiting(serial: message.serial), message.isOfAsker {
+                carried.append(message)
+            } else {
+                others.append(message)
+            }
         }
-        return waiting.map { request in
-            .fail(request.waiter.waiter, outbound.isWaiting(request.waiter.number) ? .notSent : .sessionLost)
+        for message in inDoubt where message.kind == .push || message.number != 0 {
+            tellEnd(message, .inDoubt, into: &actions)
+        }
+        for message in waiting.removeAll() {
+            if message.kind == .push || requests.isWaiting(serial: message.serial), message.isOfAsker {
+                carried.append(message)
+            } else {
+                others.append(message)
+            }
+        }
+        return (carried, others)
+    }
+
+    private mutating func forgetOutbound() {
+        ordinary.removeAll()
+        urgent.removeAll()
+        methods = MethodNumbers()
+        (pushCredits, details, newestByKey) = ([], [:], [:])
+        (logDeadlines, waitingDeadlines, expiringPlaces) = (DeadlineHeap(), DeadlineHeap(), [:])
+        (unplaced, unplacedNumbers, unplacedPlace) = ([], [], 0)
+        (lastMethodPlace, peerReceived) = (0, 0)
+    }
+
+    /// Has what was not sent wait for the next session, or begin it.
+    mutating func carryOver(now: MonotonicTime, into actions: inout [Action]) {
+        let (carried, others) = takeUnsent(into: &actions)
+        for message in others { tellEnd(message, .unsent, into: &actions) }
+        forgetOutbound()
+        let streams = ownStreams
+        ownStreams = [:]
+        for (serial, stream) in streams where requests.isWaiting(serial: serial) {
+            ownStreams[serial] = OwnStream(
+                send: stream.send == nil ? nil : SendCredit(initial: initialCredit),
+                hasEnded: stream.hasEnded,
+                receive: ReceiveCredit(limit: options.inboundCredit)
+            )
+        }
+        for message in carried { carry(message, now: now, into: &actions) }
+    }
+
+    /// Brings a message that was accepted for another session into the log, or has it wait.
+    private mutating func carry(_ message: WaitingMessage, now: MonotonicTime, into actions: inout [Action]) {
+        var message = message
+        switch message.kind {
+        case .request:
+            guard let id = requests.id(serial: message.serial) else { return }
+            if message.number == 0 { message.number = takeNumber() }
+            requests.update(id) { [number = message.number] in ($0.place, $0.waitingNumber) = (0, number) }
+        case .requestPart, .requestEnd:
+            // The peer of the new session does not take its request.
+            guard requests.isWaiting(serial: message.serial) else { return tellEnd(message, .unsent, into: &actions) }
+        default: break
+        }
+        // Before anything of its request is sent.
+        guard limit(for: message.fields.count + message.payload.count) == nil else {
+            return refused(message, into: &actions)
+        }
+        waiting.append(message)
+        noteWaiting(message)
+        waiting.makeReady(message.scope)
+        admitWaiting(now: now, into: &actions)
+    }
+}
+
+extension WaitingMessage {
+    /// The message of a frame in the log.
+    fileprivate init?(
+        _ frame: UnsafeRawBufferPointer,
+        _ methods: MethodNumbers,
+        _ details: SessionMachine.MessageDetails?,
+        _ requests: RequestTable<SessionMachine.OwnRequest>
+    ) {
+        guard let (kind, message) = SessionMachine.parsed(frame) else { return nil }
+        switch kind {
+        case .push:
+            self.init(kind: kind, scope: .pushes(methods.name(message.method)))
+            method = methods.name(message.method)
+        case .request:
+            self.init(kind: kind, scope: .requests, serial: message.serial)
+            method = methods.name(message.method)
+            hasParts = message.hasParts
+            deadline = requests.waiter(serial: message.serial)?.deadline
+        case .requestPart, .requestEnd:
+            self.init(kind: kind, scope: .requestParts(serial: message.serial), serial: message.serial)
+        case .responsePart:
+            // It ends with its session: its scope does not matter any more.
+            self.init(kind: kind, scope: details?.scope ?? .requests, serial: message.serial)
+        default: return nil
+        }
+        isAwaited = false
+        FieldWriter.metadataFields(message.metadata, field: kind == .push ? 2 : 5, into: &fields)
+        payload = [UInt8](message.payload)
+        if let details {
+            number = details.number
+            delivery = details.delivery
+            deadline = details.deadline
+            isObserved = details.isObserved
         }
     }
+
+    /// Whether it means something to a peer that has lost the session.
+    fileprivate var isOfAsker: Bool { kind != .responsePart }
 }

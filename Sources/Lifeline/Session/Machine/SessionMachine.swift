@@ -1,125 +1,278 @@
 package import LifelineCore
 
-/// All decisions of one end of a session: what is sent, what is new, what is processed, how requests end, what becomes
-/// of its connections, and when and why it is over. Both ends have the same rules but for who opens a connection.
+/// All decisions of one end of a session whose lanes are logs: what is sent and when, what is new, what is processed,
+/// how calls end, what becomes of its connections, and when and why it is over.
 ///
 /// It knows no sockets, clocks, timers or locks. A driver reports events with the time at which they happened, and runs
-/// the actions that they return, in order. After each event, or several that come together, it offers frames from
-/// `nextFrame` to the present connection until there are none, and reports `offeredFrames`. It calls `timerFired` when
-/// `nextDeadline` has come. Connections have ascending numbers; what is reported of one that the machine has given up
-/// is ignored.
+/// the actions that they add, in order. What an action borrows is valid until the event's frame is. After each event,
+/// or several that come together, the driver calls `offer` until it hands out nothing more, and `timerFired` when
+/// `nextDeadline` has come. Connections have ascending numbers; what is reported of one that was given up is ignored.
 ///
-/// - A push is processed when the driver says so (`finish`); a request, when it has begun; a response, when it was
-///   handed to who waits for it.
-/// - Every request ends with exactly one `complete` or `fail`, or with `cancelRequest`. Every push that was accepted
-///   without being admitted is told of by exactly one `admitted`, or before that by `messageEnded`, or was withdrawn.
-/// - `ended` is final: of later events only those that end connections change anything. See `SessionLife` for the
-///   states.
-package struct SessionMachine<Content: SessionContent, Waiter: Sendable>: Sendable {
-    package typealias Message = SessionMessage<Content>
-    package typealias Number = OutboundSequence<Content>.Number
-    package typealias RequestID = RequestTable<RequestInFlight>.ID
-    package typealias Role = SessionRole
+/// - Each push and each part that came in is processed when the driver says `finish`.
+/// - Each request of this side's ends with exactly one `completed` or `failed`, or with `cancelRequest`.
+/// - Each message that has to wait is told of by exactly one `accepted`, or before that by `messageEnded`, or was
+///   withdrawn.
+/// - `ended` is final.
+package struct SessionMachine: ~Copyable {
+    /// The requests that a client asks before it knows the server's terms.
+    package static var requestLimitBeforeTerms: Int { 1_024 }
+    /// A message in the log that has a key or a time to live, or is observed, costs this beside: places in four tables.
+    package static var detailsOverhead: Int { 512 }
+    /// Acknowledgements of this lane that fail to come for so many frames break the rules: a peer processes urgent
+    /// frames as they come, and has at most as many calls under way as it may.
+    static var urgentFrameLimit: Int { 16_384 }
 
     /// A request of this side's that has no response yet.
-    package struct RequestInFlight: Sendable {
-        let waiter: Waiter
-        let number: Number
+    package struct OwnRequest: Sendable {
+        /// Where it stands in the log; 0 while it waits.
+        var place: UInt64
+        /// Until when the asker waits.
+        let deadline: MonotonicTime?
+        /// The number of the message that waits; 0 where it never did.
+        var waitingNumber: UInt64 = 0
     }
 
-    /// A push that came in, to say later that it was processed. One of a session that was lost changes nothing any
-    /// more.
-    package struct Receipt: Hashable, Sendable {
-        let session: UInt64
-        let isPlaced: Bool
+    /// The parts of a request of this side's.
+    struct OwnStream {
+        /// For the parts of the request; nil where it has none.
+        var send: SendCredit?
+        /// Whether its last part was accepted.
+        var hasEnded = false
+        /// For the parts of the response.
+        var receive: ReceiveCredit
+    }
+
+    /// The parts of a request of the peer's, or of its response.
+    struct PeerStream {
+        let request: IncomingRequest
+        /// For the parts of the response.
+        var send: SendCredit
+        /// For the parts of the request; nil where it has none.
+        var receive: ReceiveCredit?
+        /// Whether the last part of the request has come.
+        var hasEnded: Bool
+    }
+
+    /// What is kept about a message in the log that is not an ordinary one.
+    struct MessageDetails {
         let number: UInt64
+        let scope: MessageScope
+        let delivery: SessionDelivery
+        let deadline: MonotonicTime?
+        let key: ScopedKey?
+        let isObserved: Bool
     }
 
-    let role: Role
+    /// A key of a delivery, with what it is a key of.
+    struct ScopedKey: Hashable {
+        let scope: MessageScope
+        let key: String
+    }
+
+    /// Where the newest message of a key is.
+    enum Newest {
+        case waiting(number: UInt64)
+        case logged(place: UInt64)
+    }
+
+    let role: SessionRole
     let options: SessionOptions
     package internal(set) var life = SessionLife()
     /// What it may take of what all sessions of its server share.
     package var allowance = SessionAllowance.unlimited
-    package internal(set) var outbound: OutboundSequence<Content>
-    package internal(set) var inbound: InboundMessages
-    /// Those of this side's.
-    var requests: RequestTable<RequestInFlight>
-    /// Those of the peer's that are not responded to.
-    var running = RunningRequests()
-    /// What goes before everything else.
-    var controlFrames: [SessionFrame<Content>] = []
     var credentials: SessionCredentials?
-    /// How often a client has said hello.
     var attempt: UInt64 = 0
     /// How many sessions there were before this one.
     var session: UInt64 = 0
-    /// What the peer allows.
-    var peerRequestLimit = Int.max
-    /// The longest frame that the peer takes; `Int.max` before the first session is open. Who responds keeps to it.
-    package internal(set) var peerFrameLimit = Int.max
-    /// The largest message that the peer's window takes; `Int.max` before the first session is open.
-    var peerByteLimit = Int.max
-    /// Requests that came over the present connection after it was given up: their places by their serials. They come
-    /// again.
-    var missed: [UInt32: UInt64] = [:]
-    /// Places of such requests that were cancelled meanwhile.
-    var cancelledBeforeTheyCame: Set<UInt64> = []
-    /// Whether the session was ever opened. If not, its users never heard of it, and are not told of its end.
     package internal(set) var wasOpened = false
-    /// Responses and pushes that came too late for their requests.
+
+    // What is sent.
+    var ordinary = OutboundLog()
+    var urgent = OutboundLog()
+    var methods = MethodNumbers()
+    /// By the numbers of this side's methods, from 1 on.
+    var pushCredits: [SendCredit] = []
+    var waiting = WaitingMessages()
+    var nextNumber: UInt64 = 1
+    /// By place.
+    var details: [UInt64: MessageDetails] = [:]
+    var newestByKey: [ScopedKey: Newest] = [:]
+    /// Where those are in the log that have a deadline, by their numbers.
+    var expiringPlaces: [UInt64: UInt64] = [:]
+    /// When messages are not worth sending any more, by their numbers.
+    var logDeadlines = DeadlineHeap()
+    var waitingDeadlines = DeadlineHeap()
+    /// What goes before everything else: openings and goodbyes.
+    var control: [UInt8] = []
+    /// Messages that are sent at most once, and the numbers of those that are observed.
+    var unplaced: [UInt8] = []
+    var unplacedNumbers: [UInt64] = []
+    /// The place in the ordinary lane behind which they go: that of a method's name, or of a request.
+    var unplacedPlace: UInt64 = 0
+    /// The place of the last name of a method.
+    var lastMethodPlace: UInt64 = 0
+    /// The highest place that the peer has said to have received in an opening.
+    var peerReceived: UInt64 = 0
+    /// What the peer takes; nil before the first session is open.
+    package internal(set) var peerTerms: SessionTerms?
+
+    // What comes in.
+    var inbound: InboundLane
+    var urgentInbound: UrgentLane
+    /// The peer's methods, by their numbers from 1 on.
+    package internal(set) var peerMethods: [String] = []
+    var peerMethodByteCount = 0
+    var peerPushCredits: [ReceiveCredit] = []
+    var peerMethodNames: Set<ExactName> = []
+    /// Credits that the peer is to be told of, each once.
+    var dueCredits: [CreditGrant.Target] = []
+    var isCreditDue: Set<CreditGrant.Target> = []
+    /// At-most-once messages that came in and are not consumed.
+    var unplacedSize = SessionSize()
+
+    // Calls.
+    var requests: RequestTable<OwnRequest>
+    var ownStreams: [UInt32: OwnStream] = [:]
+    var running = RunningRequests()
+    var peerStreams: [UInt32: PeerStream] = [:]
+
+    /// Messages that came too late for their requests.
     package internal(set) var lateMessageCount = 0
-    /// Pushes that were to be sent at most once and came when there was no room for them.
-    package internal(set) var droppedPushCount = 0
+    /// At-most-once messages that came when there was no room for them.
+    package internal(set) var droppedMessageCount = 0
 
-    /// Whether anything has come from the peer in this session: a message, or an acknowledgement.
-    package var isUsed: Bool {
-        inbound.progress != .none || inbound.hasUnplaced || outbound.acknowledged != SessionAcknowledgement()
+    package typealias RequestID = RequestTable<OwnRequest>.ID
+
+    /// Makes one end of a session without a connection.
+    package init(role: SessionRole, options: SessionOptions) {
+        self.role = role
+        self.options = options
+        inbound = InboundLane(
+            window: options.inboundWindow,
+            batchSize: options.acknowledgementBatchSize,
+            delay: options.acknowledgementDelay
+        )
+        urgentInbound = UrgentLane(
+            window: options.inboundWindow,
+            batchSize: options.acknowledgementBatchSize,
+            delay: options.acknowledgementDelay
+        )
+        requests = RequestTable(maximumCount: options.maximumRequestCount, serials: 1...UInt32.max)
     }
 
-    /// The bytes that it keeps, in both directions, as windows and limits count them.
-    package var keptByteCount: Int {
-        outbound.keptSize.byteCount + inbound.unprocessedByteCount + running.byteCount
+    /// What this side takes.
+    var terms: SessionTerms {
+        SessionTerms(
+            window: options.inboundWindow,
+            credit: options.inboundCredit,
+            maximumRequestCount: options.maximumRunningCount,
+            maximumFrameLength: options.maximumFrameLength
+        )
     }
 
-    /// How many requests of the peer's are processed here.
-    package var runningCount: Int { running.count }
+    /// How far this side is with the peer's frames.
+    var progress: OpeningProgress {
+        OpeningProgress(processed: inbound.processed, received: inbound.received, urgent: urgentInbound.received)
+    }
+
+    var initialCredit: Int { peerTerms?.credit ?? SessionTerms.smallestCredit }
+    var peerFrameLimit: Int { peerTerms?.maximumFrameLength ?? .max }
+    var peerWindow: SessionWindow { peerTerms?.window ?? SessionWindow(frameCount: .max, byteCount: .max) }
 
     /// Why the session is over; nil while it is not.
     package var endReason: SessionEndReason? { life.endReason }
 
-    /// Makes one end of a session without a connection.
-    package init(role: Role, options: SessionOptions) {
-        self.role = role
-        self.options = options
-        outbound = OutboundSequence(limit: options.outboundLimit)
-        inbound = InboundMessages(options)
-        requests = RequestTable(maximumCount: options.maximumRequestCount, serials: 1...UInt32.max)
+    /// Whether anything has come from the peer in this session.
+    package var isUsed: Bool { inbound.received > 0 || urgentInbound.received > 0 || ordinary.first > 1 }
+
+    /// The bytes that it keeps, in both directions, as windows and limits count them.
+    package var keptByteCount: Int {
+        keptSize.byteCount + inbound.unprocessedSize.byteCount + unplacedSize.byteCount + running.byteCount
+            + peerMethodByteCount
     }
 
-    /// What to do. What is rare stands elsewhere, as in `SessionFrame`.
-    package enum Action: Sendable {
+    /// What is kept for the peer.
+    package var keptSize: SessionSize {
+        var size = ordinary.keptSize + urgent.keptSize
+        size.frameCount += waiting.count
+        size.byteCount += waiting.byteCount + details.count * Self.detailsOverhead
+        return size
+    }
+
+    package var requestCount: Int { requests.count }
+    package var runningCount: Int { running.count }
+    /// Messages that wait for credit or room.
+    package var waitingCount: Int { waiting.count }
+
+    /// A push or a part that came in, to say later that it was processed. One of a session that was lost changes
+    /// nothing any more.
+    package struct Receipt: Equatable, Sendable {
+        package enum Source: Equatable, Sendable {
+            case push(method: UInt32)
+            case requestPart(IncomingRequest)
+            case responsePart(serial: UInt32)
+        }
+
+        let session: UInt64
+        /// 0: it has none.
+        let place: UInt64
+        package let cost: Int
+        let source: Source
+    }
+
+    /// What became of a message that is to be sent.
+    package enum Offer: Equatable, Sendable {
+        /// It is in the log.
+        case accepted(number: UInt64)
+        /// Its sender has to wait: an action says how it ends.
+        case waits(number: UInt64)
+        /// It was to be sent now or not at all, and cannot be; or its request is not waited for any more.
+        case dropped
+        /// The peer takes no frame that is long enough for it, or its window is smaller.
+        case tooLong(limit: Int)
+        /// All sessions of the server keep as much as they may.
+        case exhausted
+        /// The name is empty or too long, or there are as many methods as there may be.
+        case badMethod
+        /// The session has ended, or is about to.
+        case closed
+    }
+
+    /// What to do. Hot ones first; what is rare stands elsewhere, so that little is copied of the others.
+    package enum Action {
+        /// Hand this push to its handlers, and say `finish`.
+        case push(InboundMessage, Receipt)
+        /// Begin to process this request, and `respond` in any case.
+        case begin(IncomingRequest, InboundMessage, deadline: MonotonicTime?)
+        /// A request of this side's has its response.
+        case completed(RequestID, InboundMessage)
+        /// A message of the peer's stream, of a request of the peer's.
+        case requestPart(IncomingRequest, InboundMessage, Receipt)
+        /// A message of the stream that answers a request of this side's.
+        case responsePart(RequestID, InboundMessage, Receipt)
+        /// No part of this request of the peer's follows.
+        case requestEnded(IncomingRequest)
+        /// A message that waited is in the log.
+        case accepted(number: UInt64)
+        /// What became of a message that waited, or that is observed.
+        case messageEnded(number: UInt64, SessionDeliveryOutcome)
+        /// An accepted push ended without being processed.
+        ///
+        /// - Parameter isObserved: whether `messageEnded` told of it, too.
+        indirect case leftOver(SessionMessageInDoubt, isObserved: Bool)
+        /// A request of this side's ends without a response.
+        case failed(RequestID, RequestError.Code)
+        /// This side does not begin to process the request: `respond` with a status. Parts of it may come before.
+        case refuse(IncomingRequest, method: UInt32, RequestRefusal)
+        /// The peer does not wait for this response any more: cancel what makes it, and `respond` nevertheless.
+        case cancelRequest(IncomingRequest)
+        /// The peer has given a method a number.
+        indirect case method(number: UInt32, name: String)
         /// The session was opened, or goes on, over the present connection.
         indirect case opened(SessionCredentials, isResumed: Bool)
         /// A client's session is lost, and its next connection begins a new one. What it means for messages and
         /// requests follows.
         indirect case sessionLost(SessionLoss)
-        /// What became of a push that was accepted.
-        case messageEnded(Number, SessionDeliveryOutcome)
-        /// Whoever brought these pushes needs not wait any more.
-        case admitted([Number])
-        /// A request of this side's has its response.
-        case complete(Waiter, Content)
-        /// A request of this side's ends without one.
-        case fail(Waiter, RequestError.Code)
-        /// Hand this push to the user: of the request of this serial, or of none (0). Say `finish` when it is
-        /// processed.
-        case deliverPush(serial: UInt32, Content, Receipt)
-        /// Begin to process this request, and `respond` in any case.
-        case beginRequest(IncomingRequest, deadline: MonotonicTime?, Content)
-        /// This side does not begin to process the request: `refuse` it.
-        case refuseRequest(IncomingRequest, Content, RequestRefusal)
-        /// The peer does not wait for this response any more: cancel what makes it, and `respond` nevertheless.
-        case cancelRequest(IncomingRequest)
         /// The peer goes away: come back after the pause.
         case peerLeaving(pause: Duration)
         /// The peer says that this client broke the rules.

@@ -119,7 +119,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
     ///   - fresh: credentials that nobody can guess, for a session that begins.
     ///   - makeSession: makes what the driver needs of a session that begins.
     package mutating func receivedHello(
-        _ hello: SessionHello,
+        _ hello: ClientOpening,
         name: String,
         of origin: SessionOrigin = SessionOrigin(),
         over connection: ConnectionID,
@@ -131,7 +131,7 @@ package struct SessionRegistry<Session: Sendable>: Sendable {
             let message = "This server speaks versions \(SessionVersion.lowest) to \(SessionVersion.highest)."
             return .refuse(SessionGoodbye(.version, message))
         }
-        if let known = hello.session, let entry = entries[known.id], entry.token == known.token,
+        if hello.attempt > 0, let known = hello.credentials, let entry = entries[known.id], entry.token == known.token,
             entry.origin.subject == origin.subject
         {
             guard hello.attempt > entry.attempt else {

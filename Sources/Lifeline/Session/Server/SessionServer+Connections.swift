@@ -62,7 +62,7 @@ extension SessionServer {
                 name: hello.name,
                 metadata: hello.metadata,
                 remoteEndpoint: connection.remoteEndpoint,
-                isReturning: hello.hello.session != nil
+                isReturning: hello.credentials != nil
             )
             let identity = try await authenticate(candidate, intake)
             return attach(hello, SessionDescription(hello, identity), intake, connection, id)
@@ -103,7 +103,7 @@ extension SessionServer {
     }
 
     private func attach(
-        _ hello: SessionServerIntake.Hello,
+        _ hello: ClientOpening,
         _ description: SessionDescription,
         _ intake: SessionServerIntake,
         _ connection: any TransportConnection,
@@ -113,7 +113,7 @@ extension SessionServer {
             state.lastClaim += 1
             let fresh = SessionCredentials.random(using: &state.random)
             let action = state.registry.receivedHello(
-                hello.hello,
+                hello,
                 name: description.name,
                 of: SessionOrigin(
                     subject: description.identity?.subject,
@@ -147,7 +147,7 @@ extension SessionServer {
     private func open(
         _ session: SessionServerEnd,
         _ credentials: SessionCredentials,
-        _ hello: SessionServerIntake.Hello,
+        _ hello: ClientOpening,
         isResumed: Bool,
         _ intake: SessionServerIntake,
         _ connection: any TransportConnection,
@@ -156,7 +156,7 @@ extension SessionServer {
         // Before the welcome, which the client may answer at once.
         connection.admitPeer()
         let refusal = session.engine.opened(
-            by: hello.hello,
+            by: hello,
             credentials,
             isResumed: isResumed,
             connection,

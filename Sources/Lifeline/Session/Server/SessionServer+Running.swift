@@ -1,5 +1,4 @@
 internal import LifelineCore
-internal import LifelineProtos
 internal import LifelineRuntime
 internal import LifelineTransport
 internal import NIOConcurrencyHelpers
@@ -22,16 +21,15 @@ extension SessionServer {
     }
 
     private func listen(on endpoint: Endpoint, _ memoryBudget: MemoryBudget) async throws -> Listener {
-        typealias Frame = Lifeline_Session_V1_Frame
         let configuration = configuration.server
         var options = configuration.connection.transportOptions(
-            maximumFrameLength: configuration.connection.frameLimit(for: Frame.self),
+            maximumFrameLength: configuration.connection.sessionFrameLimit,
             hasHeartbeat: true,
             metrics: TransportMetrics(role: "server")
         )
         options.layers = try configuration.layers(
             on: endpoint,
-            carrying: CarriedTypes(receiving: Frame.self, sending: Frame.self),
+            carrying: .delimited,
             logger: logger
         )
         options.openingFrameLimit = SessionServerIntake.openingFrameLimit
@@ -42,7 +40,7 @@ extension SessionServer {
             on: endpoint,
             options: configuration.listenerOptions(connection: options, logger: logger)
         ) {
-            SessionReceiver(configuration: configuration.connection)
+            SessionReceiver(SessionServerIntake())
         }
     }
 

@@ -3,20 +3,14 @@ extension SessionServerEnd {
     @inline(never)
     nonisolated(nonsending) func pushIntercepted(
         _ method: String,
-        _ content: CallContent,
+        _ payload: [UInt8],
         _ delivery: SessionDelivery,
         until stage: SessionPushStage,
         metadata: SessionMetadata
     ) async throws(SessionError) {
-        let push = SessionCall(method, .push, metadata: metadata, delivery: delivery, until: stage, content: content)
+        let push = SessionCall(method, .push, metadata: metadata, delivery: delivery, until: stage, payload: payload)
         try await server.interceptors[...].send(push, session: self) { (push) async throws(SessionError) in
-            let payload = OutgoingPayload.push(
-                method: push.method,
-                metadata: push.metadata,
-                payload: push.content.bytes
-            )
-            try payload.check(limit: self.frameLimit)
-            try await self.engine.push(payload, push.delivery, until: stage)
+            try await self.send(push, until: stage)
         }
     }
 }

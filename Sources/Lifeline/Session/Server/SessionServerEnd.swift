@@ -1,6 +1,5 @@
 internal import LifelineCore
 public import LifelineMessages
-internal import LifelineProtos
 internal import LifelineRuntime
 internal import LifelineTransport
 internal import Logging
@@ -16,15 +15,11 @@ public final class SessionServerEnd: Sendable {
 
     private struct State {
         var description: SessionDescription
-        /// What handles requests, by their counts, which ascend.
-        var handlers = SparseQueue<Task<Void, Never>>()
-        /// Where pushes wait for the task that handles those of their method, by its index.
-        var inboxes: [Int: SessionInbox] = [:]
         var pushHandlers: [Task<Void, Never>] = []
-        var unwantedPushCount = 0
-        /// Tasks that have not returned, and the session itself, until everybody has been told of its end.
-        var taskCount = 1
-        /// Whether handlers that begin are cancelled at once.
+        /// Tasks that handle pushes and have not returned; those that handle requests, as one, until they all have; and
+        /// the session itself, until everybody has been told of its end.
+        var taskCount = 2
+        /// Whether handlers of pushes that begin are cancelled at once.
         var cancelsHandlers = false
     }
 
@@ -36,6 +31,7 @@ public final class SessionServerEnd: Sendable {
     private let interceptors: [any SessionServerInterceptor]
     private let log: LimitedLog
     private let whenEnded: @Sendable (SessionID) -> Void
+    private let workers = HandlerWorkers()
     private let allReturned = Latch<Void>()
     private let state: NIOLockedValueBox<State>
 
@@ -50,7 +46,7 @@ public final class SessionServerEnd: Sendable {
         self.id = "\(id)"
         self.server = server
         let configuration = server.configuration
-        frameLimit = configuration.server.connection.maximumFrameLength
+        frameLimit = configuration.server.connection.sessionFrameLimit
         decodingOptions = configuration.server.connection.decodingOptions
         methods = server.methods
         interceptors = server.interceptors
@@ -63,7 +59,8 @@ public final class SessionServerEnd: Sendable {
         engine = SessionEngine(
             role: .server,
             options: configuration.limits.options(maximumFrameLength: frameLimit),
-            details: SessionOpeningDetails(keptDuration: configuration.keptDuration),
+            details: SessionMachine.OpeningDetails(kept: configuration.keptDuration),
+            findMethod: { [methods] in methods.method($0) },
             budget: server.budget,
             clock: server.clock
         )
@@ -83,11 +80,7 @@ public final class SessionServerEnd: Sendable {
     public var metadata: SessionMetadata { state.withLockedValue { $0.description.metadata } }
 
     /// What became of messages so far.
-    public var statistics: SessionStatistics {
-        var statistics = engine.statistics
-        statistics.unwantedPushCount = state.withLockedValue { $0.unwantedPushCount }
-        return statistics
-    }
+    public var statistics: SessionStatistics { engine.statistics }
 
     /// Tells the client something. Returns when it is accepted; waits while too much is kept for the client.
     ///
@@ -104,13 +97,23 @@ public final class SessionServerEnd: Sendable {
         until stage: SessionPushStage = .accepted,
         metadata: SessionMetadata = [:]
     ) async throws(SessionError) {
-        let content = try CallContent(message)
+        let payload = try message.sessionPayload()
         if !interceptors.isEmpty {
-            return try await pushIntercepted(method, content, delivery, until: stage, metadata: metadata)
+            return try await pushIntercepted(method, payload, delivery, until: stage, metadata: metadata)
         }
-        let payload = OutgoingPayload.push(method: method, metadata: metadata, payload: content.bytes)
-        try payload.check(limit: frameLimit)
-        try await engine.push(payload, delivery, until: stage)
+        let content = try EncodedContent(.push, metadata, payload: payload)
+        try content.check(frameLimit: frameLimit)
+        try await engine.send(.push(method: method), content, delivery, until: stage)
+    }
+
+    /// Sends what has come by the interceptors.
+    nonisolated(nonsending) func send(
+        _ push: SessionCall,
+        until stage: SessionPushStage
+    ) async throws(SessionError) {
+        let content = try EncodedContent(.push, push.metadata, payload: push.payload)
+        try content.check(frameLimit: frameLimit)
+        try await engine.send(.push(method: push.method), content, push.delivery, until: stage)
     }
 
     /// Ends the session when everything that was accepted is processed, and every handler of a request has returned.
@@ -151,9 +154,10 @@ extension SessionServerEnd {
     private func cancelHandlers() {
         let tasks = state.withLockedValue { state in
             state.cancelsHandlers = true
-            return state.handlers.elements + state.pushHandlers
+            return state.pushHandlers
         }
         for task in tasks { task.cancel() }
+        workers.cancelAll()
     }
 
     /// Whether it has ended, and all of its handlers have returned.
@@ -164,9 +168,11 @@ extension SessionServerEnd {
         await allReturned.waitUninterrupted()
     }
 
-    private func taskReturned(_ change: (inout State) -> Void = { _ in }) {
+    /// All handlers of requests have returned, and no request comes any more.
+    func handlersReturned() { taskReturned() }
+
+    private func taskReturned() {
         let isOver = state.withLockedValue { state in
-            change(&state)
             state.taskCount -= 1
             return state.taskCount == 0
         }
@@ -182,50 +188,14 @@ extension SessionServerEnd: SessionOwner {
         engine.connection.flatMap { server.configuration.server.handlerExecutor.executor(of: $0) }
     }
 
-    func begin(_ request: IncomingRequest, deadline: MonotonicTime?, _ content: Lifeline_Session_V1_Request) {
-        let found = content.withMethodUTF8Span { methods.index(of: $0.span) }.map { methods[$0] }
-        // Interceptors see those that nobody handles, too.
-        let method = found.flatMap { $0.kind == .push ? nil : $0 } ?? .unimplemented(content.method)
-        let call = SessionCall(
-            method.name,
-            method.kind,
-            metadata: nil,
-            // For interceptors: a handler asks its context.
-            timeout: interceptors.isEmpty ? nil : deadline.map { $0 - engine.clock.now },
-            isImplemented: found != nil,
-            content: .request(content)
-        )
+    func begin(_ request: InboundRequest) { workers.submit(request, of: self, on: executor) }
+
+    func cancel(_ request: IncomingRequest) { workers.cancel(request) }
+
+    func handlePushes(of method: Int, from inbox: SessionInbox) {
+        let method = methods[method]
         let executor = executor
         let cancelled = state.withLockedValue { state -> Task<Void, Never>? in
-            state.taskCount += 1
-            // Detached: whose task this runs in has nothing to do with the request. The task removes itself, which
-            // waits for this lock.
-            let task = Task.detached(executorPreference: executor) {
-                await self.handle(call, method, request, deadline)
-                self.taskReturned { $0.handlers.remove(request.count) }
-            }
-            state.handlers.append(request.count, task)
-            return state.cancelsHandlers ? task : nil
-        }
-        // The user's code runs in it, which may ask this session.
-        cancelled?.cancel()
-    }
-
-    func cancel(_ request: IncomingRequest) {
-        state.withLockedValue { $0.handlers[request.count] }?.cancel()
-    }
-
-    func inbox(for push: Lifeline_Session_V1_Push) -> SessionInbox? {
-        guard let index = push.withMethodUTF8Span({ methods.index(of: $0.span) }), methods[index].kind == .push else {
-            unwanted(push.method)
-            return nil
-        }
-        if let inbox = state.withLockedValue({ $0.inboxes[index] }) { return inbox }
-        let method = methods[index]
-        let executor = executor
-        let inbox = SessionInbox()
-        let cancelled = state.withLockedValue { state -> Task<Void, Never>? in
-            state.inboxes[index] = inbox
             state.taskCount += 1
             let task = Task.detached(executorPreference: executor) {
                 await self.handlePushes(of: method, from: inbox)
@@ -235,7 +205,11 @@ extension SessionServerEnd: SessionOwner {
             return state.cancelsHandlers ? task : nil
         }
         cancelled?.cancel()
-        return inbox
+    }
+
+    func unwanted(_ method: String) {
+        // The name is the client's.
+        logger.notice("There is no method for a push", metadata: ["method": "\(method.escaped(limit: 100))"])
     }
 
     func received(_ event: SessionEngineEvent) {
@@ -248,12 +222,12 @@ extension SessionServerEnd: SessionOwner {
         case .ended(let end, let inDoubt):
             let reason = end.isFailure ? SessionError(end) : nil
             logger.debug("The session is over", metadata: reason.map { ["reason": "\($0.message)"] } ?? [:])
-            for inbox in state.withLockedValue({ Array($0.inboxes.values) }) { inbox.finish(.success(())) }
             if end.dropsWork { cancelHandlers() }
             // First, so that nobody finds it any more.
             whenEnded(sessionID)
             if !inDoubt.isEmpty { server.configuration.whenInDoubt(self, inDoubt) }
             if engine.wasOpened { server.configuration.whenEnded(self) }
+            if workers.end() { handlersReturned() }
             taskReturned()
         case .refused(let messages):
             server.configuration.whenInDoubt(self, messages)
@@ -262,26 +236,61 @@ extension SessionServerEnd: SessionOwner {
             break
         }
     }
-
-    private func unwanted(_ method: String) {
-        state.withLockedValue { $0.unwantedPushCount += 1 }
-        // The name is the client's.
-        logger.notice("There is no method for a push", metadata: ["method": "\(method.escaped(limit: 100))"])
-    }
 }
 
 // Handlers.
 extension SessionServerEnd {
-    private nonisolated(nonsending) func handle(
-        _ call: SessionCall,
-        _ method: SessionMethod,
-        _ request: IncomingRequest,
-        _ deadline: MonotonicTime?
-    ) async {
+    /// Handles a request, and responds to it.
+    nonisolated(nonsending) func handle(_ request: InboundRequest) async {
+        let found = request.method.map { methods[$0] }
+        // Interceptors see those that nobody handles, too.
+        let method = found.flatMap { $0.kind == .push ? nil : $0 } ?? .unimplemented(request.name)
+        let context = SessionContext(
+            method: method.name,
+            metadata: request.metadata,
+            deadline: request.deadline,
+            session: self,
+            request: request.request,
+            parts: request.parts
+        )
         do {
-            respond(to: request, of: call.method, with: .success(try await run(call, method, request, deadline)))
+            let reply: SessionReply
+            if interceptors.isEmpty {
+                reply = SessionReply(payload: try await method.handle(request.payload[...], context))
+            } else {
+                reply = try await intercept(request.payload, method, context, isImplemented: found != nil)
+            }
+            respond(to: request.request, of: method.name, with: .success(reply))
         } catch {
-            respond(to: request, of: call.method, with: .failure(error))
+            respond(to: request.request, of: method.name, with: .failure(error))
+        }
+    }
+
+    /// Responds to a request that nobody waits for, and that was not begun.
+    func skip(_ request: InboundRequest) {
+        engine.respond(to: request.request, EncodedContent(unchecked: SessionStatus(.cancelled)))
+    }
+
+    /// Has a call or a push handled by way of the interceptors.
+    @inline(never)
+    private nonisolated(nonsending) func intercept(
+        _ payload: [UInt8],
+        _ method: SessionMethod,
+        _ context: SessionContext,
+        isImplemented: Bool = true
+    ) async throws -> SessionReply {
+        let call = SessionCall(
+            method.name,
+            method.kind,
+            metadata: context.metadata,
+            timeout: context.deadline.map { $0 - engine.clock.now },
+            isImplemented: isImplemented,
+            payload: payload
+        )
+        return try await interceptors[...].make(call, session: self) { call in
+            var context = context
+            context.metadata = call.metadata
+            return SessionReply(payload: try await method.handle(call.payload[...], context))
         }
     }
 
@@ -294,39 +303,50 @@ extension SessionServerEnd {
     ) {
         do {
             let reply = try result.get()
-            let payload = reply.content.bytes
-            let response = OutgoingPayload.response(SessionStatus(.ok), metadata: reply.metadata, payload: payload)
-            try response.check(limit: frameLimit)
-            engine.respond(to: request, response)
+            let content = try EncodedContent(.response, reply.metadata, payload: reply.payload)
+            try content.check(frameLimit: frameLimit)
+            engine.respond(to: request, content)
         } catch {
-            engine.respond(to: request, sendable(status(of: error, method), method))
+            engine.respond(to: request, content(of: status(of: error, method), method))
         }
     }
 
-    /// The status, or what takes its place when no frame can carry it.
-    private func sendable(_ status: SessionStatus, _ method: String) -> SessionStatus {
+    /// The status as it is sent, or a shorter one in its place when no frame can carry it.
+    private func content(of status: SessionStatus, _ method: String) -> EncodedContent {
         do throws(SessionError) {
-            try OutgoingPayload.response(status, metadata: [:], payload: []).check(limit: frameLimit)
-            return status
+            let content = try EncodedContent(status)
+            try content.check(frameLimit: frameLimit)
+            return content
         } catch {
             warn("A status cannot be sent", method, error)
-            return SessionStatus(.internal, "The status \(status.code) cannot be sent.")
+            return EncodedContent(unchecked: SessionStatus(.internal, "The status \(status.code) cannot be sent."))
         }
     }
 
     private nonisolated(nonsending) func handlePushes(of method: SessionMethod, from inbox: SessionInbox) async {
-        while let item = try? await inbox.next() {
+        let plain = SessionContext(
+            method: method.name,
+            metadata: [:],
+            deadline: nil,
+            session: self,
+            request: nil,
+            parts: nil
+        )
+        var receipt: SessionMachine.Receipt?
+        while let item = try? await engine.next(of: inbox, finishing: receipt) {
             do {
-                _ = try await run(call(of: item.push, method), method, nil, nil)
+                var context = plain
+                if !item.metadata.isEmpty { context.metadata = item.metadata }
+                if interceptors.isEmpty {
+                    _ = try await method.handle(item.payload, context)
+                } else {
+                    _ = try await intercept(Array(item.payload), method, context)
+                }
             } catch {
                 warn("The handler of a push failed", method.name, error)
             }
-            engine.finish(item.receipt)
+            receipt = item.receipt
         }
-    }
-
-    private func call(of push: Lifeline_Session_V1_Push, _ method: SessionMethod) -> SessionCall {
-        SessionCall(method.name, .push, metadata: nil, content: .push(push))
     }
 
     /// Logs what went wrong. The method's name and words in the error may be the client's.
@@ -334,34 +354,6 @@ extension SessionServerEnd {
     private func warn(_ message: Logger.Message, _ method: String, _ error: any Error) {
         let error = "\(error)".escaped()
         logger.warning(message, metadata: ["method": "\(method.escaped(limit: 100))", "error": "\(error)"])
-    }
-
-    private nonisolated(nonsending) func run(
-        _ call: SessionCall,
-        _ method: SessionMethod,
-        _ request: IncomingRequest?,
-        _ deadline: MonotonicTime?
-    ) async throws -> SessionReply {
-        if interceptors.isEmpty {
-            return SessionReply(content: try await method.handle(call, context(of: call, request, deadline)))
-        }
-        return try await interceptors[...].make(call, session: self) { call in
-            SessionReply(content: try await method.handle(call, self.context(of: call, request, deadline)))
-        }
-    }
-
-    private func context(
-        of call: SessionCall,
-        _ request: IncomingRequest?,
-        _ deadline: MonotonicTime?
-    ) -> SessionContext {
-        SessionContext(
-            method: call.method,
-            lazyMetadata: call.lazyMetadata,
-            deadline: deadline,
-            session: self,
-            request: request
-        )
     }
 
     /// What a client learns of an error.
@@ -375,6 +367,8 @@ extension SessionServerEnd {
         case let error as SessionError where error.code == .messageRefused:
             warn("A reply cannot be sent", method, error)
             return SessionStatus(.internal, "The reply cannot be sent.")
+        case let error as SessionError where error.code == .malformedMessage:
+            return SessionStatus(.invalidArgument, error.message)
         default:
             warn("A handler failed", method, error)
             return SessionStatus(.unknown)
@@ -389,7 +383,7 @@ struct SessionDescription: Sendable {
     let identity: SessionIdentity?
 
     /// - Parameter identity: decides the name, where there is one.
-    init(_ hello: SessionServerIntake.Hello, _ identity: SessionIdentity?) {
+    init(_ hello: ClientOpening, _ identity: SessionIdentity?) {
         name = identity?.sessionName ?? hello.name
         metadata = hello.metadata
         self.identity = identity

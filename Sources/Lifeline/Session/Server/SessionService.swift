@@ -13,14 +13,15 @@ public protocol SessionService: Sendable {
 /// A method of a service, by its name, and the function that handles it.
 ///
 /// What the function throws ends a request with a status: a `SessionStatus` as it is, a `CancellationError` as `cancelled`, all
-/// else as `unknown`, of which the client learns nothing more, and the server's logger everything.
+/// else as `unknown`, of which the client learns nothing more, and the server's logger everything. A request that is
+/// cancelled before its handler has begun is not handed to it.
 public struct SessionMethod: Sendable {
     /// `package.Service/Method`.
     public let name: String
     /// Its shape.
     public let kind: SessionCall.Kind
-    /// Handles a call; returns the content of the response.
-    let handle: nonisolated(nonsending) @Sendable (SessionCall, SessionContext) async throws -> CallContent
+    /// Handles a call; returns the encoded reply.
+    let handle: nonisolated(nonsending) @Sendable (ArraySlice<UInt8>, SessionContext) async throws -> [UInt8]
 
     /// A method that replies to a request.
     public static func unary<Request: DelimitedMessage, Reply: DelimitedMessage>(
@@ -30,9 +31,9 @@ public struct SessionMethod: Sendable {
                 _ request: Request, _ context: SessionContext
             ) async throws -> Reply
     ) -> SessionMethod {
-        SessionMethod(name: name, kind: .unary) { call, context in
-            let request = try call.request(as: Request.self, context)
-            return try CallContent(try await handler(request, context))
+        SessionMethod(name: name, kind: .unary) { payload, context in
+            let request: Request = try context.request(payload)
+            return try await handler(request, context).sessionPayload()
         }
     }
 
@@ -44,10 +45,37 @@ public struct SessionMethod: Sendable {
                 _ request: Request, _ stream: SessionStreamWriter<Message>, _ context: SessionContext
             ) async throws -> Void
     ) -> SessionMethod {
-        SessionMethod(name: name, kind: .stream) { call, context in
-            let request = try call.request(as: Request.self, context)
-            try await handler(request, SessionStreamWriter(context: context), context)
-            return .bytes([])
+        SessionMethod(name: name, kind: .stream) { payload, context in
+            let request: Request = try context.request(payload)
+            try await handler(request, try context.writer(), context)
+            return []
+        }
+    }
+
+    /// A method that takes messages, and replies to all of them.
+    public static func clientStream<Request: DelimitedMessage, Reply: DelimitedMessage>(
+        _ name: String,
+        _ handler:
+            nonisolated(nonsending) @escaping @Sendable (
+                _ requests: SessionMessages<Request>, _ context: SessionContext
+            ) async throws -> Reply
+    ) -> SessionMethod {
+        SessionMethod(name: name, kind: .clientStream) { _, context in
+            try await handler(try context.messages(), context).sessionPayload()
+        }
+    }
+
+    /// A method that takes messages, and sends messages until it returns.
+    public static func bothWays<Request: DelimitedMessage, Message: DelimitedMessage>(
+        _ name: String,
+        _ handler:
+            nonisolated(nonsending) @escaping @Sendable (
+                _ requests: SessionMessages<Request>, _ stream: SessionStreamWriter<Message>, _ context: SessionContext
+            ) async throws -> Void
+    ) -> SessionMethod {
+        SessionMethod(name: name, kind: .bothWays) { _, context in
+            try await handler(try context.messages(), try context.writer(), context)
+            return []
         }
     }
 
@@ -59,9 +87,9 @@ public struct SessionMethod: Sendable {
                 _ message: Message, _ context: SessionContext
             ) async throws -> Void
     ) -> SessionMethod {
-        SessionMethod(name: name, kind: .push) { call, context in
-            try await handler(try call.request(as: Message.self, context), context)
-            return .bytes([])
+        SessionMethod(name: name, kind: .push) { payload, context in
+            try await handler(try context.request(payload), context)
+            return []
         }
     }
 }
@@ -70,9 +98,8 @@ public struct SessionMethod: Sendable {
 public struct SessionContext: Sendable {
     /// `package.Service/Method`.
     public let method: String
-    /// What goes with the request: made into a dictionary each time that it is asked for.
-    public var metadata: SessionMetadata { lazyMetadata.value }
-    let lazyMetadata: LazyMetadata
+    /// Sent with the request, or with the push.
+    public internal(set) var metadata: SessionMetadata
     /// The time at which the client stops to wait, on the server's clock; nil: it waits as long as it takes. The handler is
     /// cancelled then.
     public let deadline: MonotonicTime?
@@ -82,32 +109,45 @@ public struct SessionContext: Sendable {
     public var server: SessionServer { session.server }
     /// Who the client is, as `SessionServerConfiguration.authenticate` found out when it connected last; nil when nothing was.
     public var identity: SessionIdentity? { session.identity }
-    /// The request that pushes of a stream belong to; nil for a push.
+    /// The request that parts of a response belong to; nil for a push.
     let request: IncomingRequest?
+    /// The parts of the request; nil where it has none.
+    let parts: SessionInbox?
 
     /// How long the client waits yet, at least 0; nil: as long as it takes.
     public var timeRemaining: Duration? { deadline.map { max($0 - session.engine.clock.now, .zero) } }
 }
 
-/// Where a method sends the messages of a stream.
-public struct SessionStreamWriter<Message: DelimitedMessage>: Sendable {
-    let context: SessionContext
+extension SessionContext {
+    /// Where a handler sends the messages of its response.
+    fileprivate func writer<Message>() throws -> SessionStreamWriter<Message> {
+        guard let request else { throw SessionStatus(.internal, "A push has no response.") }
+        return SessionStreamWriter(
+            engine: session.engine,
+            target: .response(request),
+            frameLimit: session.frameLimit
+        )
+    }
 
-    /// Sends a message. Returns when it is accepted; waits while too much is kept for the client. When the client does not
-    /// wait for the stream any more, messages are dropped, and the handler's task is cancelled.
-    ///
-    /// - Parameter stage: `processed` waits until whoever iterates has asked for the next message, so that the handler goes at
-    ///   their pace, or has left.
-    /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; until it is processed also
-    ///   `notWaitedFor`, and those of `SessionPushStage`.
-    public nonisolated(nonsending) func send(
-        _ message: Message,
-        delivery: SessionDelivery = .reliable,
-        until stage: SessionPushStage = .accepted
-    ) async throws(SessionError) {
-        let payload = OutgoingPayload.push(method: "", metadata: [:], payload: try CallContent(message).bytes)
-        try payload.check(limit: context.session.frameLimit)
-        try await context.session.engine.push(payload, of: context.request, delivery, until: stage)
+    /// The message that a handler takes.
+    fileprivate func request<Request: DelimitedMessage>(_ payload: ArraySlice<UInt8>) throws -> Request {
+        if parts != nil {
+            throw SessionStatus(.unimplemented, "The method takes a single message, and a stream of them came.")
+        }
+        do throws(SessionError) {
+            return try Request(sessionPayload: payload, session.decodingOptions)
+        } catch {
+            let cause = (error.cause as? MessageError)?.message ?? ""
+            throw SessionStatus(.invalidArgument, "The request is no \(Request.self): \(cause)")
+        }
+    }
+
+    /// The messages that a handler takes.
+    fileprivate func messages<Message>() throws -> SessionMessages<Message> {
+        guard let parts else {
+            throw SessionStatus(.unimplemented, "The method takes a stream of messages, and a single one came.")
+        }
+        return SessionMessages(engine: session.engine, inbox: parts, options: session.decodingOptions)
     }
 }
 
@@ -117,19 +157,6 @@ extension SessionMethod {
         SessionMethod(name: name, kind: .unary) { _, _ in
             // The name is the client's, and may be long.
             throw SessionStatus(.unimplemented, "There is no method \(name.escaped(limit: 100)) to ask.")
-        }
-    }
-}
-
-extension SessionCall {
-    fileprivate func request<Request: DelimitedMessage>(
-        as type: Request.Type,
-        _ context: SessionContext
-    ) throws -> Request {
-        do {
-            return try content.decoded(as: type, context.session.decodingOptions)
-        } catch {
-            throw SessionStatus(.invalidArgument, "The request is no \(Request.self): \(error.message)")
         }
     }
 }

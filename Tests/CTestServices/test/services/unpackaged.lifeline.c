@@ -105,3 +105,29 @@ const LifelineMessageTable pb__array__table = {
     .flags = 0,
 };
 
+static const Pb__Result pb__result__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__result__descriptor)};
+const LifelineMessageTable pb__result__table = {
+    .full_name = "Result",
+    .default_instance = &pb__result__default,
+    .fields = (const LifelineField *)(const void *)&pb__result__default,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 0,
+    .dense_count = 0,
+    .size = sizeof(Pb__Result),
+    .flags = 0,
+};
+
+static const Pb__Result__Result pb__result__result___default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__result__result___descriptor)};
+const LifelineMessageTable pb__result__result___table = {
+    .full_name = "Result.Result_",
+    .default_instance = &pb__result__result___default,
+    .fields = (const LifelineField *)(const void *)&pb__result__result___default,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 0,
+    .dense_count = 0,
+    .size = sizeof(Pb__Result__Result),
+    .flags = 0,
+};
+

@@ -153,3 +153,39 @@ const ProtobufCMessageDescriptor pb__array__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
+#define pb__result__result___field_descriptors NULL
+#define pb__result__result___field_indices_by_name NULL
+#define pb__result__result___number_ranges NULL
+const ProtobufCMessageDescriptor pb__result__result___descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "pb.Result.Result_",
+  "Result",
+  "Pb__Result__Result",
+  "pb",
+  sizeof(Pb__Result__Result),
+  0,
+  pb__result__result___field_descriptors,
+  pb__result__result___field_indices_by_name,
+  0,  pb__result__result___number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+#define pb__result__field_descriptors NULL
+#define pb__result__field_indices_by_name NULL
+#define pb__result__number_ranges NULL
+const ProtobufCMessageDescriptor pb__result__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "pb.Result",
+  "Result",
+  "Pb__Result",
+  "pb",
+  sizeof(Pb__Result),
+  0,
+  pb__result__field_descriptors,
+  pb__result__field_indices_by_name,
+  0,  pb__result__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};

@@ -1,235 +1,289 @@
-"""A client that breaks one rule of docs/session-protocol.md, and prints what the server says to that: see ../README.md."""
+"""A client or a server that breaks one rule of sessions, and prints what comes of that: see ../README.md."""
 
 import socket
 import sys
-
-from google.protobuf.proto import parse_length_prefixed
+from collections import Counter
 
 from messages import ChatMessage
-from session_messages import CLOSED, REPLACED, Frame, delimited, varint
+from session_messages import CLOSED, REPLACED, delimited, parse
+from session_rules import (
+    FRAMES, OPENINGS, RESUMPTIONS, RETURNS, TOLERATED, WELCOMES, Raw, acknowledgement, hello, method, of_kind, request,
+    welcome, without_terms,
+)
 
-SERVICE = "interop.Peer/"
-# Field 200 with 300 bytes, which no window counts.
-PADDING = bytes([0xC2, 0x0C]) + varint(300) + bytes(300)
+SECONDS = 60
+# Within this time a client has to come back.
+RETURN_SECONDS = 10
 
 
 class Connection:
-    def __init__(self, port):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
-        self.stream = self.socket.makefile("rb")
+    def __init__(self, connected):
+        self.socket = connected
+        self.stream = connected.makefile("rb")
+        # Frames with a place, by lane.
+        self.sent, self.received = Counter(), Counter()
+        self.acknowledged = 0
+        self.told = dict(ordinary=0, urgent=0)
+        # Of the other side's opening.
+        self.terms = None
+
+    @staticmethod
+    def to(port):
+        return Connection(socket.create_connection(("127.0.0.1", port), timeout=SECONDS))
 
     def send(self, *frames):
-        self.socket.sendall(b"".join(frame if isinstance(frame, bytes) else delimited(frame) for frame in frames))
+        data = b""
+        for frame in frames:
+            frame = frame if isinstance(frame, bytes) else frame.SerializeToString()
+            self.count(frame)
+            data += frame if isinstance(frame, Raw) else delimited(frame)
+        try:
+            self.socket.sendall(data)
+        except ConnectionError:
+            pass  # The goodbye may have come already.
+
+    def count(self, frame):
+        try:
+            sent = parse(frame)
+        except Exception:
+            return
+        self.sent["ordinary"] += sent.is_ordinary
+        self.sent["urgent"] += sent.is_urgent
+
+    def send_in_window(self, frame):
+        while self.sent["ordinary"] - self.acknowledged >= self.terms.window_frames:
+            self.receive_or_fail()
+        self.send(frame)
+
+    def wait_until_acknowledged(self):
+        while self.acknowledged < self.sent["ordinary"]:
+            self.receive_or_fail()
+
+    def receive_or_fail(self):
+        received = self.receive()
+        if not received or received.kind == "goodbye":
+            raise SystemExit(f"the connection ended too early: {received and received.message}")
 
     def receive(self):
         """The next frame; None when the connection has ended."""
         try:
-            return parse_length_prefixed(Frame, self.stream)
+            length = shift = 0
+            while True:
+                byte = self.stream.read(1)
+                if not byte:
+                    return None
+                length |= (byte[0] & 0x7F) << shift
+                shift += 7
+                if byte[0] < 0x80:
+                    break
+            data = self.stream.read(length)
         except ConnectionError:
             return None
+        if len(data) < length:
+            return None
+        received = parse(data)
+        self.received["ordinary"] += received.is_ordinary
+        self.received["urgent"] += received.is_urgent
+        if received.kind == "acknowledgement":
+            self.acknowledged = max(self.acknowledged, received.message.ordinary)
+        return received
 
     def wait_for(self, *kinds):
         """The next frame of one of the kinds; None when there is none."""
-        while (frame := self.receive()) is not None:
-            if frame.WhichOneof("kind") in kinds:
-                return frame
+        while received := self.receive():
+            if received.kind in kinds:
+                return received
         return None
 
-    def open(self, hello):
-        """Begins a session or goes on with one."""
-        self.send(hello)
-        frame = self.wait_for("welcome", "goodbye")
-        if not frame or not frame.HasField("welcome"):
-            sys.exit(f"not let in: {frame}")
-        return frame.welcome
+    def open(self, frame):
+        """Begins a session, or goes on with one."""
+        self.send(frame)
+        received = self.wait_for("welcome", "goodbye")
+        if not received or received.kind == "goodbye":
+            raise SystemExit(f"not let in: {received and received.message}")
+        self.terms = received.message.terms
+        return received.message
 
+    def is_alive(self):
+        """Whether the other side has read all that was sent, and answers."""
+        self.send(of_kind("ping", number=77))
+        received = self.wait_for("pong", "goodbye")
+        return bool(received) and received.kind == "pong"
 
-def hello(attempt=1, welcome=None, **fields):
-    message = (frame := Frame()).hello
-    message.minimum_version = message.maximum_version = 1
-    message.window.frames, message.window.bytes = 1_000, 1 << 20
-    message.maximum_requests = 10
-    message.attempt = attempt
-    if welcome:
-        message.session_id, message.token = welcome.session_id, welcome.token
-    for name, value in fields.items():
-        setattr(message, name, value)
-    return frame
-
-
-def push(sequence=0, method="Note", payload=b"", **fields):
-    frame = Frame(sequence=sequence, **fields)
-    frame.push.method, frame.push.payload = SERVICE + method, payload
-    return frame
-
-
-def request(sequence, serial=1, method="Echo", **fields):
-    frame = Frame(sequence=sequence, **fields)
-    frame.request.serial, frame.request.method = serial, SERVICE + method
-    frame.request.payload = ChatMessage(id="1").SerializeToString()
-    return frame
-
-
-def response(**fields):
-    frame = Frame(**fields)
-    frame.response.serial = 1
-    return frame
-
-
-def cancel(**fields):
-    frame = Frame(**fields)
-    frame.cancel.serial = 1
-    return frame
-
-
-def ping(**fields):
-    frame = Frame(**fields)
-    frame.ping.number = 1
-    return frame
-
-
-def without_window():
-    frame = hello()
-    frame.hello.ClearField("window")
-    return frame
-
-
-def with_window(frames, bytes):
-    frame = hello()
-    frame.hello.window.frames, frame.hello.window.bytes = frames, bytes
-    return frame
-
-
-def padded(frame, kind):
-    getattr(frame, kind).MergeFromString(PADDING)
-    return frame
-
-
-def welcome_of_its_own():
-    frame = Frame()
-    frame.welcome.version = 1
-    frame.welcome.session_id = frame.welcome.token = bytes(16)
-    frame.welcome.window.frames, frame.welcome.window.bytes = 1_000, 1 << 20
-    return frame
-
-
-def text_that_is_none():
-    """A push whose method is no UTF-8."""
-    data = push(1, "Nöte").SerializeToString().replace("ö".encode(), b"\xff\xfe")
-    return varint(len(data)) + data
-
-
-NO_MESSAGE = b"\x03\x07\x07\x07"
-# In a field of text of 2 bytes there are 200 to come.
-TRUNCATED = b"\x04\x1a\x02\x4a\xc8"
-
-# In place of a hello.
-OPENINGS = {
-    "first-frame-no-hello": lambda: [push(1)],
-    "no-window": lambda: [without_window()],
-    "window-of-0-frames": lambda: [with_window(0, 1 << 20)],
-    "window-of-0-bytes": lambda: [with_window(10, 0)],
-    "window-too-small": lambda: [with_window(10, 4_095)],
-    "hello-too-long": lambda: [varint((64 << 10) + 1)],
-    "hello-no-message": lambda: [NO_MESSAGE],
-    "hello-truncated-inside": lambda: [TRUNCATED],
-    "hello-length-of-6-bytes": lambda: [b"\x80" * 5 + b"\x01"],
-}
-
-# In a session.
-FRAMES = {
-    "second-hello": lambda: [hello(attempt=2)],
-    "welcome-from-client": lambda: [welcome_of_its_own()],
-    "frame-too-long": lambda: [varint((4 << 20) + 1)],
-    "frame-no-message": lambda: [NO_MESSAGE],
-    "text-no-utf-8": lambda: [text_that_is_none()],
-    "length-of-6-bytes": lambda: [b"\x80" * 5 + b"\x01"],
-    "places-in-both-lanes": lambda: [response(sequence=1, urgent_sequence=1)],
-    "request-urgent": lambda: [request(0, urgent_sequence=1)],
-    "push-urgent": lambda: [push(urgent_sequence=1)],
-    "ping-with-place": lambda: [ping(sequence=1)],
-    "request-without-place": lambda: [request(0)],
-    "response-without-place": lambda: [response()],
-    "cancel-without-place": lambda: [cancel()],
-    "later-place": lambda: [push(2)],
-    "later-urgent-place": lambda: [cancel(urgent_sequence=2)],
-    "place-left-out": lambda: [push(1), push(2), push(4)],
-    "acknowledged-unsent": lambda: [Frame(acknowledgement=1)],
-    "acknowledged-unsent-urgent": lambda: [Frame(urgent_acknowledgement=1)],
-    "push-padded": lambda: [padded(push(1), "push")],
-    "request-padded": lambda: [padded(request(1), "request")],
-    "response-padded": lambda: [padded(response(urgent_sequence=1), "response")],
-    "message-larger-than-window": lambda: [push(1, payload=bytes(4_096))],
-    "serial-0": lambda: [request(1, serial=0)],
-    "serial-in-use": lambda: [request(1, 7, "Hang"), request(2, 7, "Hang")],
-    # The server of the test grants 4 frames and 4,096 bytes, and its handler of Block does not return.
-    "window-frames": lambda: [push(place, "Block") for place in range(1, 6)],
-    "window-bytes": lambda: [push(place, "Block", ChatMessage(text="x" * 1_600).SerializeToString()) for place in range(1, 3)],
-}
-
-# In the hello that goes on with a session in which the server sent one ordinary frame and one urgent one, both acknowledged.
-RESUMPTIONS = {
-    "processed-ahead": dict(processed=2, received=2, urgent_processed=1),
-    "received-ahead": dict(processed=1, received=2, urgent_processed=1),
-    "urgent-processed-ahead": dict(processed=1, urgent_processed=2),
-    "processed-behind": dict(processed=0, urgent_processed=1),
-    "urgent-processed-behind": dict(processed=1, urgent_processed=0),
-    "resuming-without-window": dict(processed=1, urgent_processed=1),
-}
+    def close(self):
+        self.stream.close()
+        self.socket.close()
 
 
 def main():
-    port, rule = int(sys.argv[1]), sys.argv[2]
-    connection = Connection(port)
+    if sys.argv[1] == "server":
+        serve(sys.argv[2])
+    elif sys.argv[1] == "rules":
+        print_rules()
+    else:
+        be_client(int(sys.argv[1]), sys.argv[2])
+
+
+def print_rules():
+    for name, rules in (
+        ("opening", OPENINGS), ("session", FRAMES), ("tolerated", TOLERATED), ("resumption", RESUMPTIONS),
+        ("welcome", WELCOMES), ("return", RETURNS),
+    ):
+        for rule in rules:
+            print(name, rule)
+
+
+# A client that breaks a rule
+
+
+def be_client(port, rule):
+    connection = Connection.to(port)
     if rule in OPENINGS:
         connection.send(*OPENINGS[rule]())
         tell(connection)
     elif rule in FRAMES:
-        welcome = connection.open(hello())
-        connection.send(*FRAMES[rule]())
+        session = connection.open(hello())
+        connection.send(*FRAMES[rule](connection))
         tell(connection)
-        tell_whether_it_lives(port, hello(2, welcome))
+        tell_whether_it_lives(port, session, 2, urgent=0)
+    elif rule in TOLERATED:
+        session = connection.open(hello())
+        connection.send(*TOLERATED[rule](connection))
+        print("the connection lives" if connection.is_alive() else "the connection is lost")
+        sent = connection.sent["ordinary"]
+        connection.close()
+        tell_whether_it_lives(port, session, 2, sent, urgent=0)
     else:
-        welcome = connection.open(hello())
-        connection.send(request(1, method="Start"))
-        came = {connection.wait_for("push", "response").WhichOneof("kind") for _ in range(2)}
-        assert came == {"push", "response"}, came
-        connection.send(Frame(acknowledgement=1, urgent_acknowledgement=1))
-        # It has read what was sent before this.
-        connection.send(ping())
-        assert connection.wait_for("pong")
-        connection.socket.close()
-        connection.stream.close()
-        connection = Connection(port)
-        returning = hello(2, welcome, **RESUMPTIONS[rule])
-        if rule == "resuming-without-window":
-            returning.hello.ClearField("window")
-        connection.send(returning)
-        tell(connection)
-        tell_whether_it_lives(port, hello(3, welcome, processed=1, received=1, urgent_processed=1))
+        resume(port, rule, connection)
+
+
+def resume(port, rule, connection):
+    acknowledged, earlier, progress = RESUMPTIONS[rule]
+    session = connection.open(hello())
+    connection.send(method(1, "Start"), request(payload=ChatMessage(id="1").SerializeToString()))
+    while connection.received != dict(ordinary=2, urgent=1):
+        connection.receive_or_fail()
+    connection.send(acknowledgement(**acknowledged))
+    attempt = 1
+    for told in earlier:
+        lose(connection)
+        attempt += 1
+        connection = Connection.to(port)
+        connection.open(hello(attempt, session, **told))
+    lose(connection)
+    connection = Connection.to(port)
+    frame = hello(attempt + (rule != "attempt-again"), session, **progress)
+    if rule == "resuming-without-terms":
+        frame = without_terms(frame)
+    connection.send(frame)
+    tell(connection)
+    tell_whether_it_lives(port, session, attempt + 2, processed=2, received=2, urgent=1)
+
+
+def lose(connection):
+    """Loses the connection when the other side has read all that was sent."""
+    assert connection.is_alive()
+    connection.close()
 
 
 def tell(connection):
-    """Prints the server's goodbye, after which nothing may come."""
-    frame = connection.wait_for("goodbye")
-    print(f"{frame.goodbye.code} {frame.goodbye.message}" if frame else "no goodbye")
-    if frame and connection.receive():
+    """Prints the goodbye, after which nothing may come."""
+    received = connection.wait_for("goodbye")
+    print(f"{received.message.code} {received.message.message}" if received else "no goodbye", flush=True)
+    if received and connection.receive():
         sys.exit("more came after the goodbye")
 
 
-def tell_whether_it_lives(port, hello):
+def tell_whether_it_lives(port, session, attempt, sent=None, **progress):
     while True:
-        connection = Connection(port)
-        connection.send(hello)
-        answer = connection.wait_for("welcome", "goodbye")
+        connection = Connection.to(port)
+        connection.send(hello(attempt, session, **progress))
+        received = connection.wait_for("welcome", "goodbye")
         # A session that is about to end goes on over no connection, and is forgotten soon.
-        if not answer.HasField("goodbye") or answer.goodbye.code != REPLACED:
+        if not received or received.kind != "goodbye" or received.message.code != REPLACED:
             break
-        hello.hello.attempt += 1
-    print("the session lives" if answer.welcome.resumed else "the session is gone")
-    goodbye = Frame()
-    goodbye.goodbye.code = CLOSED
-    connection.send(goodbye)
+        attempt += 1
+    answer = received.message
+    print("the session lives" if received.kind == "welcome" and answer.resumed else "the session is gone")
+    if sent is not None and answer.progress.received != sent:
+        sys.exit(f"{answer.progress.received} ordinary frames came of {sent}")
+    connection.send(of_kind("goodbye", code=CLOSED))
+    connection.close()
 
 
-main()
+# A server that breaks a rule
+
+
+def serve(rule):
+    listener = socket.create_server(("127.0.0.1", 0))
+    print(f"port {listener.getsockname()[1]}", flush=True)
+    listener.settimeout(SECONDS)
+    connection, _ = accept(listener)
+    session = welcome().welcome
+    if rule in WELCOMES:
+        connection.send(*WELCOMES[rule]())
+        tell_unless_ended(connection, rule)
+    elif rule in RETURNS:
+        connection.send(welcome())
+        assert connection.is_alive()
+        connection.close()
+        connection, _ = accept(listener)
+        connection.send(*RETURNS[rule](session))
+        tell_unless_ended(connection, rule)
+    elif rule in TOLERATED:
+        connection.send(welcome(), *TOLERATED[rule](connection))
+        print("the connection lives" if connection.is_alive() else "the connection is lost", flush=True)
+    else:
+        connection.send(welcome())
+        connection.send(*FRAMES[rule](connection))
+        tell(connection)
+    connection.close()
+    tell_return(listener, session)
+
+
+def tell_unless_ended(connection, rule):
+    if rule.startswith("nothing"):
+        connection.close()
+        print("no goodbye", flush=True)
+    elif rule.startswith("violation"):
+        print("no goodbye" if not connection.wait_for("goodbye") else "a goodbye answers a goodbye", flush=True)
+    else:
+        tell(connection)
+
+
+def accept(listener):
+    connection = Connection(listener.accept()[0])
+    connection.socket.settimeout(SECONDS)
+    received = connection.receive()
+    if not received or received.kind != "hello":
+        sys.exit(f"the first frame is no hello: {received}")
+    connection.terms = received.message.terms
+    return connection, received.message
+
+
+def tell_return(listener, session):
+    """Prints whether the next hello names the session."""
+    listener.settimeout(RETURN_SECONDS)
+    try:
+        connection, again = accept(listener)
+    except TimeoutError:
+        print("the client does not come back")
+        return
+    if again.session_id == session.session_id:
+        print("the client goes on with the session")
+    elif not again.session_id:
+        print("the client begins another session")
+    else:
+        print("the client names another session")
+    # It is let in, so that it can end.
+    frame = welcome(session_id=bytes(16), token=bytes(16)) if again.session_id != session.session_id else None
+    connection.send(frame or of_kind("goodbye", code=CLOSED))
+    if frame:
+        connection.send(of_kind("goodbye", code=CLOSED))
+    connection.socket.shutdown(socket.SHUT_WR)
+    while connection.receive():
+        pass
+
+
+if __name__ == "__main__":
+    main()

@@ -1,8 +1,9 @@
 import LifelineClientTestSupport
 import LifelineCore
-import LifelineProtos
 import LifelineTestSupport
 import LifelineTransport
+import NIOConcurrencyHelpers
+import TestProtos
 
 @testable import Lifeline
 
@@ -10,6 +11,16 @@ import LifelineTransport
 func withServer(
     _ methods: SessionMethod...,
     log: TestLog = TestLog(),
+    configure: (inout SessionServerConfiguration) -> Void = { _ in },
+    _ body: (SessionServer, ManualClock) async throws -> Void
+) async throws {
+    try await withServer(methods, log: log, configure: configure, body)
+}
+
+func withServer(
+    _ methods: [SessionMethod],
+    log: TestLog = TestLog(),
+    interceptors: [any SessionServerInterceptor] = [],
     configure: (inout SessionServerConfiguration) -> Void = { _ in },
     _ body: (SessionServer, ManualClock) async throws -> Void
 ) async throws {
@@ -21,7 +32,7 @@ func withServer(
         listeningOn: [anyPort],
         configuration: configuration,
         services: methods.map { TestService($0) },
-        interceptors: [],
+        interceptors: interceptors,
         logger: log.logger,
         transport: NIOTransport.shared,
         clock: clock
@@ -30,19 +41,58 @@ func withServer(
     }
 }
 
-/// A client that says what a test says.
-struct RawSessionClient {
+/// A client that says what a test says. It names methods by itself before their first use, and counts the places of the
+/// frames that it reads. Read from one task at a time.
+final class RawSessionClient: Sendable {
     typealias Frame = Lifeline_Session_V1_Frame
 
-    let socket: RawSocket
-
-    static func connect(to server: SessionServer) async throws -> RawSessionClient {
-        guard case .tcp(_, let port) = try await server.boundEndpoints[0].address else { throw CancellationError() }
-        return RawSessionClient(socket: try await RawSocket.connect(toPort: Int(port)))
+    fileprivate struct State {
+        /// The numbers that it has given.
+        var methods: [String: UInt32]
+        /// How many frames it has read of each lane.
+        var ordinary: UInt64 = 0
+        var urgent: UInt64 = 0
+        /// Up to which of its own ordinary places the server has acknowledged all, and which above.
+        var acknowledged: UInt64 = 0
+        var acknowledgedAbove: Set<UInt64> = []
+        /// What has come and was not read: from `start` on.
+        var bytes: [UInt8] = []
+        var start = 0
     }
 
-    func send(_ frame: Frame) async throws {
-        try await socket.write(try frame.withDelimitedBytes { Array($0) })
+    let socket: RawSocket
+    private let state: NIOLockedValueBox<State>
+
+    /// - Parameter methods: the numbers that the session has already.
+    init(socket: RawSocket, methods: [String: UInt32] = [:]) {
+        self.socket = socket
+        state = NIOLockedValueBox(State(methods: methods))
+    }
+
+    /// - Parameter methods: the numbers that the session has already.
+    static func connect(to server: SessionServer, methods: [String: UInt32] = [:]) async throws -> RawSessionClient {
+        guard case .tcp(_, let port) = try await server.boundEndpoints[0].address else { throw CancellationError() }
+        return RawSessionClient(socket: try await RawSocket.connect(toPort: Int(port)), methods: methods)
+    }
+
+    /// The numbers that it has given to methods.
+    var methods: [String: UInt32] { state.withLockedValue { $0.methods } }
+
+    /// How many ordinary frames it has read over this connection.
+    var ordinaryCount: UInt64 { state.withLockedValue { $0.ordinary } }
+
+    /// How many urgent frames it has read over this connection.
+    var urgentCount: UInt64 { state.withLockedValue { $0.urgent } }
+
+    /// Whether the server has acknowledged the ordinary frame at a place, as far as was read.
+    func isAcknowledged(_ place: UInt64) -> Bool {
+        state.withLockedValue { place <= $0.acknowledged || $0.acknowledgedAbove.contains(place) }
+    }
+
+    // MARK: Sending
+
+    func send(_ frames: Frame...) async throws {
+        try await socket.write(try frames.flatMap { frame in try frame.withDelimitedBytes { Array($0) } })
     }
 
     /// Says hello; returns the answer.
@@ -52,26 +102,108 @@ struct RawSessionClient {
     }
 
     func sayHello(_ populate: (inout Lifeline_Session_V1_Hello) -> Void = { _ in }) async throws {
-        var hello = Lifeline_Session_V1_Hello.with {
-            ($0.minimumVersion, $0.maximumVersion) = (1, 1)
-            ($0.window.frames, $0.window.bytes) = (100, 100_000)
-        }
-        hello.attempt = 1
-        populate(&hello)
-        try await send(.with { $0.hello = hello })
+        try await send(.hello(populate))
     }
 
-    /// The next frame that is not only an acknowledgement.
+    /// Says hello for a session that was begun before; returns the answer.
+    func resume(
+        _ welcome: Lifeline_Session_V1_Welcome,
+        attempt: UInt64 = 2,
+        _ populate: (inout Lifeline_Session_V1_Hello) -> Void = { _ in }
+    ) async throws -> Frame {
+        try await hello {
+            ($0.sessionID, $0.token, $0.attempt) = (welcome.sessionID, welcome.token, attempt)
+            populate(&$0)
+        }
+    }
+
+    /// The number of a method, which is named first where it has none.
+    @discardableResult
+    func name(_ method: String) async throws -> UInt32 {
+        let (number, isNew) = state.withLockedValue { state in
+            if let number = state.methods[method] { return (number, false) }
+            let number = UInt32(state.methods.count + 1)
+            state.methods[method] = number
+            return (number, true)
+        }
+        if isNew { try await send(.method(number, method)) }
+        return number
+    }
+
+    /// Pushes a message, which takes a place, and its method's name another one.
+    func push(
+        _ method: String,
+        _ payload: [UInt8] = [],
+        _ populate: (inout Lifeline_Session_V1_Push) -> Void = { _ in }
+    ) async throws {
+        let number = try await name(method)
+        try await send(
+            .with {
+                ($0.push.method, $0.push.payload) = (number, payload)
+                populate(&$0.push)
+            }
+        )
+    }
+
+    /// Asks for a response. The request takes a place, and its method's name another one.
+    func ask(
+        _ method: String,
+        serial: UInt32 = 1,
+        _ payload: [UInt8] = [],
+        hasParts: Bool = false,
+        _ populate: (inout Lifeline_Session_V1_Request) -> Void = { _ in }
+    ) async throws {
+        let number = try await name(method)
+        try await send(
+            .with {
+                ($0.request.serial, $0.request.method, $0.request.payload) = (serial, number, payload)
+                $0.request.partsFollow = hasParts
+                populate(&$0.request)
+            }
+        )
+    }
+
+    /// Sends a message of a request's stream.
+    func sendPart(_ payload: [UInt8] = [], of serial: UInt32 = 1) async throws {
+        try await send(.part(payload, of: serial))
+    }
+
+    /// Ends a request's stream.
+    func endParts(of serial: UInt32 = 1) async throws {
+        try await send(.end(of: serial))
+    }
+
+    func acknowledge(ordinary: UInt64 = 0, urgent: UInt64 = 0) async throws {
+        try await send(
+            .with { ($0.acknowledgement.ordinary, $0.acknowledgement.urgent) = (ordinary, urgent) }
+        )
+    }
+
+    /// Acknowledges all that was read over this connection, which must be the session's first one.
+    func acknowledgeAll() async throws {
+        try await acknowledge(ordinary: ordinaryCount, urgent: urgentCount)
+    }
+
+    // MARK: Reading
+
+    /// The next frame, whatever it is.
+    func nextFrame() async throws -> Frame {
+        while true {
+            if let frame = try state.withLockedValue({ try $0.takeFrame() }) { return frame }
+            let bytes = try await socket.readSome(64 << 10)
+            if bytes.isEmpty { throw CancellationError() }
+            state.withLockedValue { $0.bytes += bytes }
+        }
+    }
+
+    /// The next frame but acknowledgements, credits, and names of methods.
     func next() async throws -> Frame {
         while true {
-            var length = 0
-            for index in 0..<5 {
-                guard let byte = try await socket.read(1).first else { throw CancellationError() }
-                length |= Int(byte & 0x7F) << (7 * index)
-                if byte < 0x80 { break }
+            let frame = try await nextFrame()
+            switch frame.kind {
+            case .acknowledgement?, .credit?, .method?, nil: continue
+            default: return frame
             }
-            let frame = try Frame(serializedBytes: try await socket.read(length))
-            if frame.kind != nil { return frame }
         }
     }
 
@@ -82,6 +214,87 @@ struct RawSessionClient {
             return false
         } catch {
             return true
+        }
+    }
+}
+
+extension RawSessionClient.State {
+    /// The first frame that has come whole; nil when there is none.
+    fileprivate mutating func takeFrame() throws -> RawSessionClient.Frame? {
+        var (length, index) = (0, start)
+        while true {
+            guard index < bytes.count else { return nil }
+            length |= Int(bytes[index] & 0x7F) << (7 * (index - start))
+            index += 1
+            if bytes[index - 1] < 0x80 { break }
+        }
+        guard bytes.count - index >= length else { return nil }
+        let frame = try RawSessionClient.Frame(serializedBytes: Array(bytes[index..<index + length]))
+        start = index + length
+        if start >= 64 << 10 || start == bytes.count {
+            bytes.removeFirst(start)
+            start = 0
+        }
+        switch frame.kind?.lane {
+        case .ordinary?: ordinary += 1
+        case .urgent?: urgent += 1
+        case nil: break
+        }
+        if case .acknowledgement(let acknowledgement)? = frame.kind { take(acknowledgement) }
+        return frame
+    }
+
+    private mutating func take(_ acknowledgement: Lifeline_Session_V1_Acknowledgement) {
+        acknowledged = max(acknowledged, acknowledgement.ordinary)
+        var place = acknowledgement.ordinary
+        var isGap = true
+        for number in acknowledgement.ranges {
+            if !isGap { acknowledgedAbove.formUnion(place + 1...place + number) }
+            place += number
+            isGap.toggle()
+        }
+    }
+}
+
+extension Lifeline_Session_V1_Frame.OneOf_Kind {
+    /// The lane in which it has a place.
+    fileprivate var lane: SessionLane? {
+        switch self {
+        case .push, .request, .requestPart, .requestEnd, .responsePart, .response, .method, .blank: .ordinary
+        case .urgentResponse, .cancel: .urgent
+        default: nil
+        }
+    }
+}
+
+extension Lifeline_Session_V1_Frame {
+    /// A hello of a new session, with the terms of tests.
+    static func hello(_ populate: (inout Lifeline_Session_V1_Hello) -> Void = { _ in }) -> Self {
+        .with {
+            ($0.hello.minimumVersion, $0.hello.maximumVersion, $0.hello.attempt) = (1, 1, 1)
+            $0.hello.terms = .test
+            populate(&$0.hello)
+        }
+    }
+
+    static func method(_ number: UInt32, _ name: String) -> Self {
+        .with { ($0.method.number, $0.method.name) = (number, name) }
+    }
+
+    /// A message of a request's stream.
+    static func part(_ payload: [UInt8] = [], of serial: UInt32 = 1) -> Self {
+        .with { ($0.requestPart.serial, $0.requestPart.payload) = (serial, payload) }
+    }
+
+    /// The end of a request's stream.
+    static func end(of serial: UInt32 = 1) -> Self { .with { $0.requestEnd.serial = serial } }
+}
+
+extension Lifeline_Session_V1_Terms {
+    /// Those of a peer that takes little.
+    static var test: Self {
+        .with {
+            ($0.windowFrames, $0.windowBytes, $0.credit, $0.maximumRequests) = (100, 100_000, 256 << 10, 100)
         }
     }
 }

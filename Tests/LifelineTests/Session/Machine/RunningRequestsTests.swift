@@ -37,13 +37,13 @@ import Testing
         }
         #expect(running.count == 5 && running.byteCount == 15 && running.nextDeadline == nil)
         let last = try begin(&running, serial: 9, deadline: nil, byteCount: 0)
-        running.pushed(last)
+        running.sentPart(of: last)
         for request in begun {
             let ended = running.end(request)
             let entry = try #require(ended)
-            #expect(entry.isCancelled && !entry.hasPushes && !running.isWaitedFor(request))
+            #expect(entry.isCancelled && !entry.hasParts && !running.isWaitedFor(request))
         }
-        #expect(running.isWaitedFor(last) && running.end(last)?.hasPushes == true && running.isEmpty)
+        #expect(running.isWaitedFor(last) && running.end(last)?.hasParts == true && running.isEmpty)
     }
 
     @Test func deadlinesCancelTheEarliestFirst() throws {

@@ -64,28 +64,6 @@ import Testing
         #expect(session.byteCount == 0 && session.handlerCount == 0 && budget.held == .none)
     }
 
-    @Test func aSessionLacksWhatItMayComeToKeep() {
-        let content = TestContent(number: 1)
-        let deadline: MonotonicTime? = nil
-        func frame(_ message: MachineMessage) -> TestFrame { .message(nil, SessionAcknowledgement(), message) }
-        let request = frame(.request(serial: 1, deadline: deadline, content))
-        var machine = TestMachine(role: .server, options: SessionOptions())
-        #expect(machine.lacking(for: request) == nil, "it shares with nobody")
-        machine.allowance = .none
-        // It counts as come and as running.
-        #expect(machine.lacking(for: request) == SessionNeed(byteCount: 20, handlerCount: 1))
-        #expect(machine.lacking(for: frame(.push(serial: 0, content))) == SessionNeed(byteCount: 10, handlerCount: 0))
-        #expect(machine.lacking(for: frame(.cancel(serial: 1))) == nil)
-        #expect(machine.lacking(toSend: content) == SessionNeed(byteCount: 10, handlerCount: 0))
-        machine.allowance = SessionAllowance(byteCount: 20, handlerCount: 1)
-        #expect(machine.lacking(for: request) == nil)
-        #expect(machine.holdsExcess, "it has no connection")
-        machine.allowance.handlerCount = 0
-        #expect(machine.lacking(for: request) == SessionNeed(byteCount: 20, handlerCount: 1))
-        _ = machine.end(.abandoned, now: .ms(0))
-        #expect(machine.lacking(for: request) == nil, "it is over")
-    }
-
     @Test func onlyWhoLacksBytesIsToStayAway() {
         var budget = SessionBudget(limit: SessionAllowance(byteCount: 100, handlerCount: 0))
         var session = SessionAllowance.none

@@ -1,4 +1,5 @@
 import Lifeline
+import LifelineCore
 import Testing
 
 /// What the reasons for which sessions end mean.
@@ -22,21 +23,21 @@ import Testing
         (.saidByPeer(SessionGoodbye(.refused)), true, false, [nil, nil]),
     ]
 
-    @Test func whatEachMeans() {
+    @Test func whatEachMeans() throws {
         for (end, isFailure, dropsWork, told) in Self.meanings {
             #expect(end.isFailure == isFailure && end.dropsWork == dropsWork, "\(end)")
-            for (machine, told) in zip([TestMachine.openClient(), TestMachine.openServer()], told) {
-                #expect(goodbye(of: machine, end) == told, "\(end)")
+            for (role, told) in zip([SessionRole.client, .server], told) {
+                #expect(try goodbye(of: role, end) == told, "\(end)")
             }
         }
     }
 
-    private func goodbye(of machine: TestMachine, _ end: SessionEndReason) -> String? {
-        var machine = machine
-        _ = machine.end(end, now: .ms(0))
-        guard case .goodbye(let goodbye)? = machine.nextFrame(now: .ms(0))?.0, let code = goodbye.code else {
-            return nil
-        }
-        return "\(code)" + (goodbye.message.isEmpty ? "" : " \(goodbye.message)")
+    private func goodbye(of role: SessionRole, _ end: SessionEndReason) throws -> String? {
+        let peer = MachineHostilePeer.opened(role)
+        _ = peer.offered()
+        peer.end(end)
+        guard let frame = peer.offered().first(where: { $0.kind == .goodbye }) else { return nil }
+        let goodbye = try frame.body.withUnsafeBytes { try SessionGoodbye(parsing: $0) }
+        return (goodbye.code.map { "\($0)" } ?? "?") + (goodbye.message.isEmpty ? "" : " \(goodbye.message)")
     }
 }

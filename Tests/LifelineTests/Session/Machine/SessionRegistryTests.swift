@@ -69,10 +69,12 @@ import Testing
         var registry = registry()
         #expect(hello(&registry, name: "a", attempt: 1, over: 1) == "create 1")
         #expect(hello(&registry, .test(1), name: "a", attempt: 3, over: 2) == "resume 1")
-        for attempt in UInt64(0)...3 {
+        for attempt in UInt64(1)...3 {
             #expect(hello(&registry, .test(1), name: "b", attempt: attempt, over: 3 + attempt) == "refuse replaced")
         }
         #expect(registry[name: "a"]?.session == 1 && registry[name: "b"] == nil)
+        // One without an attempt names no session.
+        #expect(hello(&registry, .test(1), name: "c", attempt: 0, over: 9) == "create 9")
         // The connection still has it, and what was refused does not keep it from expiring.
         #expect(registry.disconnected(3, of: id(1), now: .ms(0)) == nil && registry.nextDeadline == nil)
         #expect(registry.disconnected(2, of: id(1), now: .ms(0)) == 1)
@@ -94,7 +96,7 @@ import Testing
 
     @Test func versionsAreRefusedBeforeAnythingElse() {
         var registry = registry(limit: 0)
-        var hello = SessionHello.test()
+        var hello = ClientOpening.test()
         (hello.minimumVersion, hello.maximumVersion) = (2, 9)
         let action = registry.receivedHello(hello, name: "", over: 1, fresh: .test(1)) { _ in 1 }
         guard case .refuse(let goodbye) = action else { return #expect(Bool(false)) }

@@ -1,3 +1,4 @@
+import LifelineCore
 import Testing
 
 @testable import Lifeline
@@ -21,9 +22,9 @@ import Testing
         let token = try #require(SessionToken([UInt8](0x10...0x1F)))
         let credentials = SessionCredentials(id: SessionID(1, 2), token: token)
         var dumped = ""
-        dump(SessionHello.test(credentials), to: &dumped)
+        dump(ClientOpening.test(credentials), to: &dumped)
         for text in [
-            "\(token)", String(reflecting: token), "\(credentials)", "\(SessionHello.test(credentials))", dumped,
+            "\(token)", String(reflecting: token), "\(credentials)", "\(ClientOpening.test(credentials))", dumped,
         ] {
             // In hexadecimal, in decimal.
             #expect(!text.contains("1011") && !text.contains("\(0x1011_1213_1415_1617)"))
@@ -33,7 +34,7 @@ import Testing
 
     @Test func versionsMeetAtTheHighest() {
         func common(_ minimum: UInt32, _ maximum: UInt32) -> UInt32? {
-            var hello = SessionHello.test()
+            var hello = ClientOpening.test()
             (hello.minimumVersion, hello.maximumVersion) = (minimum, maximum)
             return hello.commonVersion
         }
@@ -54,10 +55,6 @@ import Testing
     @Test func windowsTakeWhatFits() {
         let window = SessionWindow(frameCount: 2, byteCount: 10)
         #expect(window.takes(10, besides: SessionSize()) && !window.takes(11, besides: SessionSize()))
-        // One of this side's own that would wait for ever.
-        #expect(window.takesOwn(11, besides: SessionSize()))
-        #expect(!window.takesOwn(5, besides: SessionSize(frameCount: 1, byteCount: 6)))
-        #expect(!SessionWindow(frameCount: 0, byteCount: .max).takesOwn(0, besides: SessionSize()))
         #expect(window.takes(4, besides: SessionSize(frameCount: 1, byteCount: 6)))
         #expect(!window.takes(5, besides: SessionSize(frameCount: 1, byteCount: 6)))
         #expect(!window.takes(0, besides: SessionSize(frameCount: 1, byteCount: 11)))

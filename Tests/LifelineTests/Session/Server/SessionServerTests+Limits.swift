@@ -1,10 +1,10 @@
 import LifelineClientTestSupport
 import LifelineCore
-import LifelineProtos
 import LifelineRuntime
 import LifelineTestSupport
 import LifelineTransport
 import NIOConcurrencyHelpers
+import TestProtos
 import Testing
 
 @testable import Lifeline
@@ -24,8 +24,8 @@ extension SessionServerTests {
             #expect(try await second.hello().welcome.sessionID != welcome.sessionID)
             #expect(unused.engine.endReason.map { SessionError($0).code } == .expired)
             // So do those that were used, the oldest of the client's own address first.
-            try await second.send(.with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Echo") })
-            #expect(try await second.next().response.serial == 1)
+            try await second.ask("t.T/Echo")
+            #expect(try await second.next().urgentResponse.serial == 1)
             try second.socket.reset()
             try await until { server.state.withLockedValue { $0.connections.isEmpty } }
             let used = try #require(server.sessions.first)
@@ -49,22 +49,15 @@ extension SessionServerTests {
             let client = try await RawSessionClient.connect(to: server)
             _ = try await client.hello()
             let session = try #require(server.sessions.first)
-            for serial: UInt32 in 1...3 {
-                try await client.send(
-                    .with {
-                        $0.sequence = UInt64(serial)
-                        ($0.request.serial, $0.request.method) = (serial, "t.T/Slow")
-                    }
-                )
-            }
+            for serial: UInt32 in 1...3 { try await client.ask("t.T/Slow", serial: serial) }
             try await begun.wait()
             for serial: UInt32 in 2...3 {
-                let response = try await client.next().response
+                let response = try await client.next().urgentResponse
                 #expect((response.serial, response.status) == (serial, SessionStatus.Code.resourceExhausted.rawValue))
             }
             #expect(session.statistics.refusedRequestCount == 2)
             release.signal()
-            let response = try await client.next().response
+            let response = try await client.next().urgentResponse
             #expect((response.serial, response.status) == (1, 0))
             #expect(session.statistics.refusedRequestCount == 2)
         }
@@ -72,31 +65,23 @@ extension SessionServerTests {
 
     @Test func aClientThatReadsNoResponsesGetsNoEndOfThem() async throws {
         let large = SessionMethod.unary("t.T/Large") { (_: TestMessage, _) in
-            TestMessage([UInt8](repeating: 7, count: 4_000))
+            TestMessage([UInt8](repeating: 7, count: 2_500))
         }
-        // 1 KiB for responses, 2 KiB for those that have no room.
+        // 4 KiB for what is kept, and half as much more for responses.
         try await withServer(large, configure: { $0.limits.maximumKeptByteCount = 4_096 }) { server, _ in
             let client = try await RawSessionClient.connect(to: server)
-            _ = try await client.hello { $0.window.frames = 1 }
+            _ = try await client.hello { $0.terms.windowFrames = 1 }
             let session = try #require(server.sessions.first)
-            for serial: UInt32 in 1...10 {
-                try await client.send(
-                    .with {
-                        $0.sequence = UInt64(serial)
-                        ($0.request.serial, $0.request.method) = (serial, "t.T/Large")
-                    }
-                )
-            }
+            for serial: UInt32 in 1...10 { try await client.ask("t.T/Large", serial: serial) }
             try await until { session.statistics.keptMessageCount == 10 }
-            // One has room, one waits.
+            // One has room, one is above the limit; the others have become short.
             let kept = session.statistics.keptByteCount
-            #expect(kept > 15_000 && kept < 17_000)
+            #expect(kept > 5_000 && kept < 8_000)
             var statuses: [UInt32] = []
             for place: UInt64 in 1...10 {
-                let frame = try await client.next()
-                #expect(frame.urgentSequence == place)
-                statuses.append(frame.response.status)
-                try await client.send(.with { $0.urgentAcknowledgement = place })
+                statuses.append(try await client.next().urgentResponse.status)
+                #expect(client.urgentCount == place)
+                try await client.acknowledge(urgent: place)
             }
             #expect(statuses.count { $0 == 0 } == 2)
             #expect(statuses.count { $0 == SessionStatus.Code.resourceExhausted.rawValue } == 8)
@@ -116,18 +101,19 @@ extension SessionServerTests {
             metrics: TransportMetrics(role: "test")
         )
         async let opened = transport.connect(to: .unix(path: "/scripted"), options: options) {
-            [configuration] in SessionReceiver(configuration: configuration)
+            SessionReceiver(SessionServerIntake())
         }
         let peer = try await transport.nextAttempt().accept()
-        return (try await opened, ScriptedSessionServer(peer: peer))
+        let names = NIOLockedValueBox(ScriptedSessionServer.MethodNames())
+        return (try await opened, ScriptedSessionServer(peer: peer, names: names))
     }
 
     private func hello(_ populate: (inout Lifeline_Session_V1_Hello) -> Void = { _ in }) -> Lifeline_Session_V1_Frame {
-        .with {
-            ($0.hello.minimumVersion, $0.hello.maximumVersion, $0.hello.attempt) = (1, 1, 1)
-            ($0.hello.window.frames, $0.hello.window.bytes) = (100, 100_000)
-            populate(&$0.hello)
-        }
+        .hello(populate)
+    }
+
+    private func expectPushes(_ count: Int, from client: ScriptedSessionServer) async throws {
+        for _ in 0..<count { #expect(try await client.next().push.method == 1) }
     }
 
     @Test func aHelloWhoseClientHasLeft() async throws {
@@ -169,14 +155,14 @@ extension SessionServerTests {
                     }
                 )
                 #expect(try await second.next().welcome.resumed)
-                for place: UInt64 in 1...2 { #expect(try await client.next().sequence == place) }
+                try await expectPushes(2, from: client)
                 #expect(try await client.next().goodbye.code == .replaced)
                 second.peer.close(nil)
                 await both.value
             } else {
-                // A gap.
-                try client.send(.with { ($0.sequence, $0.push.method) = (2, "t.T/P") })
-                for place: UInt64 in 1...2 { #expect(try await client.next().sequence == place) }
+                // A method that has no number.
+                try client.send(.with { $0.push.method = 1 })
+                try await expectPushes(2, from: client)
                 #expect(try await client.next().goodbye.code == .violation)
             }
             client.peer.close(nil)
@@ -214,10 +200,11 @@ extension SessionServerTests {
         let engine = SessionEngine(
             role: .server,
             options: SessionOptions(),
-            details: SessionOpeningDetails(),
+            details: SessionMachine.OpeningDetails(),
             clock: ManualClock()
         )
-        let refusal = engine.opened(by: hello.hello, .test(1), isResumed: false, opened.connection, as: 1) {
+        let credentials = SessionCredentials(id: SessionID(1, 2), token: SessionToken(3, 4))
+        let refusal = engine.opened(by: hello, credentials, isResumed: false, opened.connection, as: 1) {
             intake.attach(to: engine, as: 1)
         }
         guard case .saidByPeer(let goodbye)? = engine.endReason else { return #expect(Bool(false)) }
@@ -242,33 +229,24 @@ extension SessionServerTests {
             let client = try await RawSessionClient.connect(to: server)
             _ = try await client.hello()
             let session = try #require(server.sessions.first)
-            let metadata = [entries(128), entries(129), ["long": String(repeating: "v", count: 65_500)]]
+            // As encoded: an entry has 4 bytes of tag and length, its key 6, its value 4 more.
+            func long(_ length: Int) -> [String: String] { ["long": String(repeating: "v", count: length)] }
+            let limit = (64 << 10) - 14
+            let metadata = [entries(128), entries(129), long(limit), long(limit + 1), entries(5_000)]
             for (index, entries) in metadata.enumerated() {
-                try await client.send(
-                    .with {
-                        $0.sequence = UInt64(index + 1)
-                        ($0.request.serial, $0.request.method) = (UInt32(index + 1), "t.T/Count")
-                        $0.request.metadata = .init(entries)
-                    }
-                )
+                try await client.ask("t.T/Count", serial: UInt32(index + 1)) { $0.metadata = .init(entries) }
             }
             var statuses: [UInt32: UInt32] = [:]
-            for _ in 1...3 {
-                let response = try await client.next().response
+            for _ in metadata {
+                let response = try await client.next().urgentResponse
                 statuses[response.serial] = response.status
             }
             let invalid = SessionStatus.Code.invalidArgument.rawValue
-            #expect(statuses == [1: 0, 2: invalid, 3: invalid])
-            #expect(seen.all == [128] && session.statistics.refusedRequestCount == 2)
-            // So many that only to read them would take too much memory.
-            try await client.send(
-                .with {
-                    ($0.sequence, $0.request.serial, $0.request.method) = (4, 4, "t.T/Count")
-                    $0.request.metadata = .init(entries(5_000))
-                }
-            )
-            // What was not read of the frame may have the system reset the connection before the goodbye is read.
-            if let frame = try? await client.next() { #expect(frame.goodbye.code == .violation) }
+            #expect(statuses == [1: 0, 2: invalid, 3: 0, 4: invalid, 5: invalid])
+            #expect(Set(seen.all) == [128, 1] && session.statistics.refusedRequestCount == 3)
+            // Nobody asks for a push: one with too many breaks the rules.
+            try await client.push("t.T/Count") { $0.metadata = .init(entries(129)) }
+            #expect(try await client.next().goodbye.code == .violation)
             try await until { server.sessions.isEmpty }
         }
     }
@@ -285,18 +263,10 @@ extension SessionServerTests {
                 try await RawSessionClient.connect(to: server), try await RawSessionClient.connect(to: server)
             )
             for client in [first, second] { _ = try await client.hello() }
-            func ask(_ client: RawSessionClient, _ number: UInt64) async throws {
-                try await client.send(
-                    .with {
-                        ($0.sequence, $0.request.serial) = (number, UInt32(number))
-                        $0.request.method = "t.T/Slow"
-                    }
-                )
-            }
-            try await ask(first, 1)
+            try await first.ask("t.T/Slow")
             try await begun.wait()
-            try await ask(second, 1)
-            let refusal = try await second.next().response
+            try await second.ask("t.T/Slow")
+            let refusal = try await second.next().urgentResponse
             #expect(refusal.status == SessionStatus.Code.resourceExhausted.rawValue)
             #expect(refusal.message.contains("in the whole server"))
             // It counts until it has returned, also where its session is over.
@@ -305,8 +275,8 @@ extension SessionServerTests {
             #expect(server.budget.held.handlerCount <= 1)
             release.signal()
             try await until { server.budget.held.handlerCount == 0 }
-            try await ask(second, 2)
-            #expect(try await second.next().response.status == 0)
+            try await second.ask("t.T/Slow", serial: 2)
+            #expect(try await second.next().urgentResponse.status == 0)
         }
     }
 
@@ -321,23 +291,14 @@ extension SessionServerTests {
             let flooder = try #require(server.sessions.first)
             _ = try await second.hello()
             let victim = try #require(server.sessions.first { $0.id != flooder.id })
-            // Each counts for 9,777 bytes: two have room.
+            // Each costs 9,075 bytes: two have room.
             let payload = try TestMessage([UInt8](repeating: 1, count: 8_997)).serializedBytes()
-            for place in UInt64(1)...3 {
-                try await first.send(
-                    .with {
-                        ($0.sequence, $0.push.method) = (place, "t.T/Block")
-                        $0.push.payload = payload
-                    }
-                )
-            }
+            for _ in 1...3 { try await first.push("t.T/Block", payload) }
             let goodbye = try await first.next().goodbye
             #expect(goodbye.code == .draining && goodbye.message.contains("as much as they may"))
             // The others are told which limit it is.
-            try await second.send(
-                .with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Echo") }
-            )
-            let refusal = try await second.next().response
+            try await second.ask("t.T/Echo")
+            let refusal = try await second.next().urgentResponse
             #expect(refusal.status == SessionStatus.Code.resourceExhausted.rawValue)
             #expect(refusal.message.contains("All sessions of the server"))
             let error = await sessionError { try await victim.push("t.T/News", TestMessage(number: 1)) }
@@ -345,20 +306,16 @@ extension SessionServerTests {
             #expect(error?.message.contains("SessionServerConfiguration.maximumKeptByteCount") == true)
             // What had no room was not taken, and comes again when there is.
             let again = try await RawSessionClient.connect(to: server)
-            let back = try await again.hello {
-                ($0.sessionID, $0.token, $0.attempt) = (welcome.sessionID, welcome.token, 2)
-            }.welcome
-            #expect(back.resumed && back.received == 2)
+            let back = try await again.resume(welcome).welcome
+            #expect(back.resumed && back.progress.received == 3, "the name of the method, and two pushes")
             try await again.send(.with { $0.goodbye.code = .closed })
             try await until { server.sessions.count == 1 }
             // They wait for their handler yet.
-            #expect(server.budget.held.byteCount > 19_000)
+            #expect(server.budget.held.byteCount > 18_000)
             release.open(with: ())
             try await until { server.budget.held.byteCount <= 4_096 }
-            try await second.send(
-                .with { ($0.sequence, $0.request.serial, $0.request.method) = (2, 2, "t.T/Echo") }
-            )
-            #expect(try await second.next().response.status == 0)
+            try await second.ask("t.T/Echo", serial: 2)
+            #expect(try await second.next().urgentResponse.status == 0)
         }
     }
 
@@ -375,10 +332,8 @@ extension SessionServerTests {
                 for _ in 1...5 {
                     let client = try await RawSessionClient.connect(to: server)
                     #expect(try await !client.hello().welcome.sessionID.isEmpty)
-                    try await client.send(
-                        .with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Echo") }
-                    )
-                    #expect(try await client.next().response.serial == 1)
+                    try await client.ask("t.T/Echo")
+                    #expect(try await client.next().urgentResponse.serial == 1)
                     try client.socket.reset()
                     try await until { server.state.withLockedValue { $0.connections.isEmpty } }
                 }

@@ -1,9 +1,9 @@
 import LifelineClientTestSupport
 import LifelineCore
-import LifelineProtos
 import LifelineTestSupport
 import LifelineTransport
 import NIOConcurrencyHelpers
+import TestProtos
 import Testing
 
 @testable import Lifeline
@@ -22,22 +22,21 @@ import Testing
             #expect((welcome.sessionID.count, welcome.token.count) == (16, 16))
             #expect(!welcome.resumed)
             #expect(welcome.keptMilliseconds == 120_000)
-            #expect(welcome.maximumRequests == 7)
-            try await first.send(.with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Echo") })
-            let reply = try await first.next()
-            #expect((reply.urgentSequence, reply.response.serial, reply.response.status) == (1, 1, 0))
+            #expect(welcome.terms.maximumRequests == 7)
+            try await first.ask("t.T/Echo")
+            let reply = try await first.next().urgentResponse
+            #expect((first.urgentCount, reply.serial, reply.status) == (1, 1, 0))
             try first.socket.reset()
             // What was not acknowledged comes again.
             let second = try await RawSessionClient.connect(to: server)
-            let back = try await second.hello {
-                ($0.sessionID, $0.token, $0.attempt) = (welcome.sessionID, welcome.token, 2)
+            let back = try await second.resume(welcome) {
                 $0.name = "berta"
             }.welcome
             #expect(back.resumed)
             #expect((back.sessionID, back.token) == (welcome.sessionID, welcome.token))
-            #expect((back.processed, back.received) == (1, 1))
-            let again = try await second.next()
-            #expect((again.urgentSequence, again.response.serial) == (1, 1))
+            // The name of the method, and the request.
+            #expect((back.progress.processed, back.progress.received, back.progress.urgent) == (2, 2, 0))
+            #expect(try await second.next().urgentResponse.serial == 1)
             #expect(server.sessions.count == 1)
             #expect(server.session(named: "anna") == nil)
             #expect(server.session(named: "berta") != nil)
@@ -49,21 +48,17 @@ import Testing
             let first = try await RawSessionClient.connect(to: server)
             let welcome = try await first.hello { $0.attempt = 2 }.welcome
             let second = try await RawSessionClient.connect(to: server)
-            let credentials = (welcome.sessionID, welcome.token)
-            let answer = try await second.hello {
-                ($0.sessionID, $0.token, $0.attempt) = (credentials.0, credentials.1, 2)
-            }
+            let answer = try await second.resume(welcome)
             #expect(answer.goodbye.code == .replaced)
             #expect(try await second.isEnded())
-            try await first.send(.with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Echo") })
-            #expect(try await first.next().response.serial == 1)
+            try await first.ask("t.T/Echo")
+            #expect(try await first.next().urgentResponse.serial == 1)
         }
     }
 
     @Test func aFrameThatIsNoMessageEndsTheSession() async throws {
-        // A field with a wire type that there is not; and a push that is all padding, in a field of a later version.
-        let padded = [UInt8](repeating: 0x7A, count: 1) + [0xFF, 0x07] + [UInt8](repeating: 0, count: 1023)
-        let frames: [[UInt8]] = [[0x02, 0x08 | 7, 0x01], [0x86, 0x08, 0x08, 0x01, 0x3A, 0x00] + padded]
+        // A field with a wire type that there is not; and a frame that is two.
+        let frames: [[UInt8]] = [[0x02, 0x08 | 7, 0x01], [0x04, 0x7A, 0x00, 0x7A, 0x00]]
         for bytes in frames {
             try await withServer(echo) { server, _ in
                 let client = try await RawSessionClient.connect(to: server)
@@ -72,9 +67,7 @@ import Testing
                 while (try? await client.next()) != nil {}
                 try await until { server.sessions.isEmpty }
                 let again = try await RawSessionClient.connect(to: server)
-                let answer = try await again.hello {
-                    ($0.sessionID, $0.token, $0.attempt) = (welcome.sessionID, welcome.token, 2)
-                }
+                let answer = try await again.resume(welcome)
                 #expect(!answer.welcome.resumed)
             }
         }
@@ -85,34 +78,32 @@ import Testing
         try await withServer(echo) { server, _ in
             let first = try await RawSessionClient.connect(to: server)
             let welcome = try await first.hello().welcome
-            let frame = Frame.with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Echo") }
+            let method = try await first.name("t.T/Echo")
+            let frame = Frame.with { ($0.request.serial, $0.request.method) = (1, method) }
             try await first.socket.write(frame.withDelimitedBytes { Array($0.dropLast()) })
             try first.socket.finish()
             #expect(try await first.isEnded())
-            let second = try await RawSessionClient.connect(to: server)
-            let back = try await second.hello {
-                ($0.sessionID, $0.token, $0.attempt) = (welcome.sessionID, welcome.token, 2)
-            }.welcome
-            #expect(back.resumed && back.received == 0)
+            let second = try await RawSessionClient.connect(to: server, methods: first.methods)
+            let back = try await second.resume(welcome).welcome
+            #expect(back.resumed && back.progress.received == 1, "the name of the method")
             try await second.send(frame)
-            #expect(try await second.next().response.serial == 1)
+            #expect(try await second.next().urgentResponse.serial == 1)
         }
     }
 
     /// Until the registry has let go of it, it is found; its client is nobody's rival.
     @Test func whoComesBackToASessionThatHasJustEndedIsSentForANewOne() async throws {
-        try await withServer(echo) { server, _ in
+        try await withServer(echo) { server, clock in
             let first = try await RawSessionClient.connect(to: server)
             let welcome = try await first.hello().welcome
             let session = try #require(server.sessions.first)
-            let ending = session.engine.state.withLockedValue { $0.machine.end(.closed, now: .ms(0)) }
+            var ending: [SessionMachine.Action] = []
+            session.engine.state.withLock { $0.machine.end(.closed, now: clock.now, into: &ending) }
             let second = try await RawSessionClient.connect(to: server)
-            let goodbye = try await second.hello {
-                ($0.sessionID, $0.token, $0.attempt) = (welcome.sessionID, welcome.token, 2)
-            }.goodbye
+            let goodbye = try await second.resume(welcome).goodbye
             #expect((goodbye.code, goodbye.pauseMilliseconds) == (.draining, 0))
             #expect(try await second.isEnded())
-            session.engine.change { state, _ in session.engine.run(ending, in: &state) }
+            session.engine.change { state, _ in state.actions += ending }
         }
     }
 
@@ -121,16 +112,12 @@ import Testing
             let first = try await RawSessionClient.connect(to: server)
             let welcome = try await first.hello().welcome
             let second = try await RawSessionClient.connect(to: server)
-            let credentials = (welcome.sessionID, welcome.token)
-            #expect(
-                try await second.hello { ($0.sessionID, $0.token, $0.attempt) = (credentials.0, credentials.1, 2) }
-                    .welcome.resumed
-            )
+            #expect(try await second.resume(welcome).welcome.resumed)
             #expect(try await first.next().goodbye.code == .replaced)
             #expect(try await first.isEnded())
             // The end of the older one changes nothing.
-            try await second.send(.with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Echo") })
-            #expect(try await second.next().response.serial == 1)
+            try await second.ask("t.T/Echo")
+            #expect(try await second.next().urgentResponse.serial == 1)
         }
     }
 
@@ -138,10 +125,7 @@ import Testing
         try await withServer(echo) { server, _ in
             let welcome = try await RawSessionClient.connect(to: server).hello().welcome
             let other = try await RawSessionClient.connect(to: server)
-            let credentials = (welcome.sessionID, [UInt8](repeating: 1, count: 16))
-            let answer = try await other.hello {
-                ($0.sessionID, $0.token, $0.attempt) = (credentials.0, credentials.1, 2)
-            }.welcome
+            let answer = try await other.resume(welcome) { $0.token = [UInt8](repeating: 1, count: 16) }.welcome
             #expect(!answer.resumed)
             #expect(answer.sessionID != welcome.sessionID)
         }
@@ -157,11 +141,7 @@ import Testing
             clock.advance(to: end)
             try await until { server.sessions.isEmpty }
             let second = try await RawSessionClient.connect(to: server)
-            let credentials = (welcome.sessionID, welcome.token)
-            #expect(
-                try await !second.hello { ($0.sessionID, $0.token, $0.attempt) = (credentials.0, credentials.1, 2) }
-                    .welcome.resumed
-            )
+            #expect(try await !second.resume(welcome).welcome.resumed)
         }
     }
 
@@ -178,11 +158,13 @@ import Testing
     @Test func hostileFirstFrames() async throws {
         let frames: [Frame] = [
             .with { $0.request.serial = 1 },
-            .with { $0.push.method = "t.T/Push" },
+            .with { $0.push.method = 1 },
+            .method(1, "t.T/Echo"),
+            .with { $0.acknowledgement.ordinary = 1 },
+            .with { $0.credit.method = 1 },
             .with { $0.welcome.version = 1 },
             .with { $0.goodbye.code = .closed },
             .with { $0.hello.maximumVersion = 1 },
-            Frame(),
         ]
         try await withServer(echo) { server, _ in
             for frame in frames {
@@ -198,15 +180,27 @@ import Testing
         }
     }
 
+    /// As it says nothing, and has no place.
+    @Test func aFrameWithoutAKindIsIgnored() async throws {
+        try await withServer(echo) { server, _ in
+            let client = try await RawSessionClient.connect(to: server)
+            try await client.send(Frame())
+            #expect(try await client.hello().welcome.version == 1)
+            try await client.send(Frame())
+            try await client.ask("t.T/Echo")
+            #expect(try await client.next().urgentResponse.serial == 1)
+        }
+    }
+
     @Test func aClientThatBreaksTheRules() async throws {
         let frames: [Frame] = [
-            .with { ($0.sequence, $0.push.method) = (2, "t.T/Push") },
-            .with { ($0.sequence, $0.urgentSequence) = (1, 1) },
-            .with { ($0.sequence, $0.request.method) = (1, "t.T/Echo") },
-            .with { $0.acknowledgement = 1 },
+            .with { $0.push.method = 1 },
+            .method(2, "t.T/Push"),
+            .with { ($0.request.serial, $0.request.method) = (1, 1) },
+            .with { $0.acknowledgement.ordinary = 1 },
+            .with { $0.credit.bytes = 1 },
             .with { $0.welcome.version = 1 },
             .with { $0.hello.maximumVersion = 1 },
-            .with { ($0.sequence, $0.ping.number) = (1, 1) },
         ]
         try await withServer(echo) { server, _ in
             for frame in frames {
@@ -229,16 +223,11 @@ import Testing
             try await client.socket.write([0x81, 0x80, 0x04])
             await #expect(throws: RawSocket.Failure.self) { try await client.socket.read() }
             let other = try await RawSessionClient.connect(to: server)
-            _ = try await other.hello { $0.window.bytes = 1 << 20 }
+            _ = try await other.hello { $0.terms.windowBytes = 1 << 20 }
             let message = TestMessage([UInt8](repeating: 7, count: 200_000))
             let payload = try message.withDelimitedBytes { Array($0.dropFirst(3)) }
-            try await other.send(
-                .with {
-                    ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Echo")
-                    $0.request.payload = payload
-                }
-            )
-            #expect(try await other.next().response.payload.count == payload.count)
+            try await other.ask("t.T/Echo", payload)
+            #expect(try await other.next().urgentResponse.payload.count == payload.count)
         }
     }
 
@@ -267,12 +256,7 @@ import Testing
         try await withServer(method) { server, clock in
             let client = try await RawSessionClient.connect(to: server)
             _ = try await client.hello()
-            try await client.send(
-                .with {
-                    ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Wait")
-                    $0.request.timeoutMilliseconds = 5
-                }
-            )
+            try await client.ask("t.T/Wait") { $0.timeoutMilliseconds = 5 }
             try await begun.wait()
             clock.advance(by: .milliseconds(5))
             try await cancelled.wait()
@@ -285,9 +269,12 @@ import Testing
             _ = try await client.hello()
             let session = try #require(server.sessions.first)
             try await session.push("t.T/News", TestMessage(number: 1))
-            let push = try await client.next()
-            #expect((push.sequence, push.push.method) == (1, "t.T/News"))
-            try await client.send(.with { ($0.acknowledgement, $0.ping.number) = (1, 9) })
+            let method = try await client.nextFrame().method
+            #expect((method.number, method.name) == (1, "t.T/News"))
+            let push = try await client.next().push
+            #expect((client.ordinaryCount, push.method) == (2, 1))
+            try await client.acknowledgeAll()
+            try await client.send(.with { $0.ping.number = 9 })
             #expect(try await client.next().pong.number == 9)
             try await until { session.statistics.keptMessageCount == 0 }
         }
@@ -303,14 +290,14 @@ import Testing
         try await withServer(method, configure: { $0.drainSpread = .milliseconds(700) }) { server, _ in
             let client = try await RawSessionClient.connect(to: server)
             let welcome = try await client.hello().welcome
-            try await client.send(.with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Wait") })
+            try await client.ask("t.T/Wait")
             try await begun.wait()
             async let down: Void = server.shutdown(gracePeriod: .seconds(100))
             let goodbye = try await client.next().goodbye
             #expect(goodbye.code == .draining)
             #expect(goodbye.pauseMilliseconds <= 700)
             release.signal()
-            #expect(try await client.next().response.serial == 1)
+            #expect(try await client.next().urgentResponse.serial == 1)
             #expect(!welcome.resumed)
             // The client leaves.
             try client.socket.finish()
@@ -328,15 +315,19 @@ import Testing
             configure: { $0.whenInDoubt = { _, messages in messages.forEach(inDoubt.add) } },
             { server, _ in
                 let client = try await RawSessionClient.connect(to: server)
-                _ = try await client.hello { $0.window.frames = 2 }
+                // The name of the method, and two pushes.
+                _ = try await client.hello { $0.terms.windowFrames = 3 }
                 let session = try #require(server.sessions.first)
                 for number in 1...4 { try await session.push("t.T/News", TestMessage(number: number)) }
                 async let down: Void = server.shutdown(gracePeriod: .seconds(100))
-                for sequence: UInt64 in 1...2 { #expect(try await client.next().sequence == sequence) }
-                try await client.send(.with { $0.acknowledgement = 2 })
-                for sequence: UInt64 in 3...4 { #expect(try await client.next().sequence == sequence) }
+                func expectPush(_ number: Int) async throws {
+                    #expect(try await client.next().push.payload == TestMessage(number: number).serializedBytes())
+                }
+                for number in 1...2 { try await expectPush(number) }
+                try await client.acknowledge(ordinary: 3)
+                for number in 3...4 { try await expectPush(number) }
                 #expect(try await client.next().goodbye.code == .draining)
-                try await client.send(.with { $0.acknowledgement = 3 })
+                try await client.acknowledge(ordinary: 4)
                 try client.socket.finish()
                 #expect(try await client.isEnded())
                 await down
@@ -355,7 +346,8 @@ import Testing
             configure: { $0.whenInDoubt = { _, messages in messages.forEach(inDoubt.add) } },
             { server, clock in
                 let client = try await RawSessionClient.connect(to: server)
-                _ = try await client.hello { $0.window.frames = 1 }
+                // The name of the method, and one push.
+                _ = try await client.hello { $0.terms.windowFrames = 2 }
                 let session = try #require(server.sessions.first)
                 for number in 1...2 { try await session.push("t.T/News", TestMessage(number: number)) }
                 _ = try await client.next()
@@ -450,8 +442,7 @@ import Testing
                 try first.socket.reset()
                 let second = try await RawSessionClient.connect(to: server)
                 try await second.sayHello {
-                    ($0.sessionID, $0.token) = (welcome.sessionID, welcome.token)
-                    $0.attempt = 2
+                    ($0.sessionID, $0.token, $0.attempt) = (welcome.sessionID, welcome.token, 2)
                 }
                 try await second.send(.with { $0.goodbye.code = .closed })
                 try await begun.wait()
@@ -495,8 +486,7 @@ import Testing
                 let welcome = try await first.hello { $0.metadata["user"] = "anna" }.welcome
                 for (user, isResumed) in [("berta", false), ("anna", true)] {
                     let client = try await RawSessionClient.connect(to: server)
-                    let answer = try await client.hello {
-                        ($0.sessionID, $0.token, $0.attempt) = (welcome.sessionID, welcome.token, 2)
+                    let answer = try await client.resume(welcome) {
                         $0.metadata["user"] = user
                     }.welcome
                     #expect(answer.resumed == isResumed)
@@ -517,6 +507,12 @@ import Testing
                     #expect(answer.goodbye.code == .violation)
                 }
             }
+            // Metadata counts as it is encoded: the entry has 3 bytes of tag and length, its key 5, its value 3 more.
+            for (length, isWelcome) in [((16 << 10) - 11, true), ((16 << 10) - 10, false)] {
+                let client = try await RawSessionClient.connect(to: server)
+                let answer = try await client.hello { $0.metadata = ["key": String(repeating: "v", count: length)] }
+                #expect(isWelcome ? answer.welcome.version == 1 : answer.goodbye.code == .violation)
+            }
         }
     }
 
@@ -530,7 +526,7 @@ import Testing
         try await withServer(method, configure: { $0.maximumSessionCount = 1 }) { server, _ in
             let first = try await RawSessionClient.connect(to: server)
             _ = try await first.hello()
-            try await first.send(.with { ($0.sequence, $0.push.method) = (1, "t.T/Slow") })
+            try await first.push("t.T/Slow")
             try await begun.wait()
             try await first.send(.with { $0.goodbye.code = .closed })
             #expect(try await first.isEnded())
@@ -555,7 +551,7 @@ import Testing
         try await withServer(method) { server, clock in
             let client = try await RawSessionClient.connect(to: server)
             _ = try await client.hello()
-            try await client.send(.with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Wait") })
+            try await client.ask("t.T/Wait")
             try await begun.wait()
             let down = Notes<Void>()
             let shutdown = Task {

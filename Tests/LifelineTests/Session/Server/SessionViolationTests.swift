@@ -1,7 +1,7 @@
 import LifelineClientTestSupport
 import LifelineCore
-import LifelineProtos
 import LifelineTestSupport
+import TestProtos
 import Testing
 
 @testable import Lifeline
@@ -16,6 +16,10 @@ import Testing
         let bytes: [UInt8]
 
         init(_ name: String, _ frames: Frame...) throws {
+            try self.init(name, frames)
+        }
+
+        init(_ name: String, _ frames: [Frame]) throws {
             self.name = name
             bytes = try frames.flatMap { frame in try frame.withDelimitedBytes { Array($0) } }
         }
@@ -23,7 +27,9 @@ import Testing
         /// - Parameter payload: what stands in the frame.
         init(_ name: String, payload: [UInt8]) {
             self.name = name
-            bytes = [UInt8](prefix: payload.count) + payload
+            var bytes: [UInt8] = []
+            FieldWriter.appendVarint(UInt64(payload.count), to: &bytes)
+            self.bytes = bytes + payload
         }
 
         init(_ name: String, raw bytes: [UInt8]) {
@@ -33,67 +39,63 @@ import Testing
 
     // MARK: What breaks the rules
 
-    private static func request(
-        _ sequence: UInt64 = 1,
-        serial: UInt32 = 1,
-        _ change: (inout Frame) -> Void = { _ in }
-    ) -> Frame {
+    /// Names of methods whose handlers do not return: the first one answers requests, the others take pushes and parts.
+    private static let block = Frame.method(1, "t.T/Block")
+    private static let wait = Frame.method(1, "t.T/Wait")
+    private static let take = Frame.method(1, "t.T/Take")
+
+    private static func request(serial: UInt32 = 1, _ change: (inout Frame) -> Void = { _ in }) -> Frame {
         .with {
-            ($0.sequence, $0.request.serial, $0.request.method) = (sequence, serial, "t.T/Block")
+            ($0.request.serial, $0.request.method) = (serial, 1)
             change(&$0)
         }
     }
 
-    /// More than half of the window: a message with 32,990 bytes in a field that its type does not have.
-    private static let longPayload: [UInt8] = [0x7A, 0xDE, 0x81, 0x02] + [UInt8](repeating: 0, count: 32_990)
+    private static let streamRequest = request { $0.request.partsFollow = true }
 
-    private static func push(_ sequence: UInt64 = 1, _ change: (inout Frame) -> Void = { _ in }) -> Frame {
+    /// A message that takes a little more than so many bytes.
+    private static func payload(_ byteCount: Int) -> [UInt8] {
+        (try? TestMessage([UInt8](repeating: 0, count: byteCount)).serializedBytes()) ?? []
+    }
+
+    private static func push(_ method: UInt32 = 1, _ change: (inout Frame) -> Void = { _ in }) -> Frame {
         .with {
-            ($0.sequence, $0.push.method) = (sequence, "t.T/Wait")
+            $0.push.method = method
             change(&$0)
         }
     }
 
     private static func response(_ change: (inout Frame) -> Void = { _ in }) -> Frame {
         .with {
-            ($0.urgentSequence, $0.response.serial) = (1, 1)
+            $0.response.serial = 1
             change(&$0)
         }
     }
 
-    private static func cancel(_ change: (inout Frame) -> Void = { _ in }) -> Frame {
+    private static func urgentResponse(_ change: (inout Frame) -> Void = { _ in }) -> Frame {
         .with {
-            ($0.urgentSequence, $0.cancel.serial) = (1, 1)
+            $0.urgentResponse.serial = 1
             change(&$0)
         }
     }
 
     private static func hello(_ change: (inout Frame) -> Void = { _ in }) -> Frame {
-        .with {
-            ($0.hello.minimumVersion, $0.hello.maximumVersion, $0.hello.attempt) = (1, 1, 1)
-            ($0.hello.window.frames, $0.hello.window.bytes) = (100, 100_000)
-            change(&$0)
-        }
+        var frame = Frame.hello()
+        change(&frame)
+        return frame
     }
 
     private static func welcome(_ change: (inout Frame) -> Void = { _ in }) -> Frame {
         .with {
             let sixteen = [UInt8](repeating: 1, count: 16)
             ($0.welcome.version, $0.welcome.sessionID, $0.welcome.token) = (1, sixteen, sixteen)
-            ($0.welcome.window.frames, $0.welcome.window.bytes) = (100, 100_000)
+            $0.welcome.terms = .test
             change(&$0)
         }
     }
 
-    private static func control(_ kind: Int, _ change: (inout Frame) -> Void = { _ in }) -> Frame {
-        .with {
-            switch kind {
-            case 0: $0.ping.number = 1
-            case 1: $0.pong.number = 1
-            default: $0.goodbye.message = "bye"
-            }
-            change(&$0)
-        }
+    private static func ranges(_ numbers: [UInt64]) -> Frame {
+        .with { $0.acknowledgement.ranges = .init(numbers) }
     }
 
     private static func entries(_ count: Int, length: Int = 1) -> [String: String] {
@@ -114,108 +116,163 @@ import Testing
         Violation("a number of eleven bytes", payload: [0x08] + [UInt8](repeating: 0x80, count: 10) + [0x01]),
         Violation("a number that ends early", payload: [0x08, 0x80]),
         Violation("a fixed number that ends early", payload: [0xF9, 0x0F, 0x01]),
-        Violation("a push that ends early", payload: [0x3A, 0x05, 0x0A]),
-        Violation("a method that is longer than its push", payload: [0x3A, 0x02, 0x0A, 0x7F]),
-        Violation("a method that is no UTF-8", payload: [0x08, 0x01, 0x3A, 0x04, 0x0A, 0x02, 0xFF, 0xFE]),
-        Violation("a surrogate in a method", payload: [0x08, 0x01, 0x3A, 0x05, 0x0A, 0x03, 0xED, 0xA0, 0x80]),
-        Violation("metadata that are no UTF-8", payload: [0x08, 0x01, 0x3A, 0x05, 0x1A, 0x03, 0x0A, 0x01, 0xFF]),
+        Violation("a push that ends early", payload: [0x42, 0x05, 0x0A]),
+        Violation("a name that is longer than its frame", payload: [0x72, 0x02, 0x12, 0x7F]),
+        Violation("a name that is no UTF-8", payload: [0x72, 0x06, 0x08, 0x01, 0x12, 0x02, 0xFF, 0xFE]),
+        Violation("a surrogate in a name", payload: [0x72, 0x07, 0x08, 0x01, 0x12, 0x03, 0xED, 0xA0, 0x80]),
+        Violation("metadata that are no UTF-8", payload: [0x42, 0x05, 0x12, 0x03, 0x0A, 0x01, 0xFF]),
         Violation("a group in a group without end", payload: [0xFB, 0x0F, 0xFB, 0x0F]),
         Violation("groups a hundred deep", payload: (0..<101).flatMap { _ in [0xFB, 0x0F] as [UInt8] }),
+        Violation("one kind twice", payload: [0x7A, 0x00, 0x7A, 0x00]),
+        Violation("two kinds", payload: [0x7A, 0x00, 0x42, 0x02, 0x08, 0x01]),
+        // Fields 100 and 101.
+        Violation("two unknown kinds", payload: [0xA2, 0x06, 0x00, 0xAA, 0x06, 0x00]),
     ]
 
     private static func openings() throws -> [Violation] {
         undecodable
             + [
-                try Violation("nothing", Frame()),
-                try Violation("an acknowledgement", .with { $0.acknowledgement = 1 }),
+                try Violation("an acknowledgement", .with { $0.acknowledgement.ordinary = 1 }),
+                try Violation("a credit", .with { ($0.credit.method, $0.credit.bytes) = (1, 1) }),
+                try Violation("a name", block),
                 try Violation("a request", request()),
+                try Violation("a part", .part()),
+                try Violation("an end of parts", .end()),
+                try Violation("a part of a response", .with { $0.responsePart.serial = 1 }),
                 try Violation("a push", push()),
+                try Violation("a push without a place", .with { $0.unplacedPush.method = 1 }),
                 try Violation("a response", response()),
-                try Violation("a cancel", cancel()),
-                try Violation("a goodbye", control(2)),
+                try Violation("an urgent response", urgentResponse()),
+                try Violation("a cancel", .with { $0.cancel.serial = 1 }),
+                try Violation("a blank", .with { $0.blank = .init() }),
+                try Violation("a goodbye", .with { $0.goodbye.message = "bye" }),
                 try Violation("a welcome", welcome()),
-                try Violation("no window", hello { $0.hello.window = .init() }),
-                try Violation("a window of no frames", hello { $0.hello.window.frames = 0 }),
-                try Violation("a window of no bytes", hello { $0.hello.window.bytes = 0 }),
-                try Violation("a window for no refusal", hello { $0.hello.window.bytes = 4_095 }),
+                Violation("an unknown kind", payload: [0xA2, 0x06, 0x00]),
+                try Violation("no terms", hello { $0.hello.terms = .init() }),
+                try Violation("a window of no frames", hello { $0.hello.terms.windowFrames = 0 }),
+                try Violation("a window of no bytes", hello { $0.hello.terms.windowBytes = 0 }),
+                try Violation("a window for no refusal", hello { $0.hello.terms.windowBytes = 4_095 }),
+                try Violation("too little credit", hello { $0.hello.terms.credit = (64 << 10) - 1 }),
+                try Violation("no long frames", hello { $0.hello.terms.maximumFrame = 4_095 }),
                 try Violation("too long a name", hello { $0.hello.name = String(repeating: "n", count: 16_385) }),
                 try Violation("too many metadata", hello { $0.hello.metadata = .init(entries(129)) }),
                 try Violation("too long metadata", hello { $0.hello.metadata = .init(entries(2, length: 8_200)) }),
             ]
     }
 
-    private static func frames() throws -> [Violation] {
+    private static func openingsAgain() throws -> [Violation] {
         let sixteen = [UInt8](repeating: 1, count: 16)
-        var violations = undecodable
-        violations += [
+        return [
             try Violation("a second hello", hello()),
             try Violation("a hello that goes on", hello { ($0.hello.sessionID, $0.hello.token) = (sixteen, sixteen) }),
-            try Violation("a hello without a window", hello { $0.hello.window = .init() }),
-            try Violation("a hello with a place", hello { $0.sequence = 1 }),
-            try Violation("a hello with an urgent place", hello { $0.urgentSequence = 1 }),
+            try Violation("a hello without terms", hello { $0.hello.terms = .init() }),
             try Violation("a welcome", welcome()),
-            try Violation("a welcome with a place", welcome { $0.sequence = 1 }),
             try Violation("a welcome without credentials", welcome { $0.welcome.token = [] }),
             try Violation("a welcome with a short name", welcome { $0.welcome.sessionID = [1] }),
-            try Violation("a welcome without a window", welcome { $0.welcome.window = .init() }),
-            try Violation("an ordinary response too early", response { ($0.sequence, $0.urgentSequence) = (2, 0) }),
-            try Violation("an urgent request", request(0) { $0.urgentSequence = 1 }),
-            try Violation("an urgent push", push(0) { $0.urgentSequence = 1 }),
-            try Violation("a request without a place", request(0)),
-            try Violation("a response without a place", response { $0.urgentSequence = 0 }),
-            try Violation("a cancel without a place", cancel { $0.urgentSequence = 0 }),
-            try Violation("a request with two places", request { $0.urgentSequence = 1 }),
-            try Violation("a push with two places", push { $0.urgentSequence = 1 }),
-            try Violation("a response with two places", response { $0.sequence = 1 }),
-            try Violation("a cancel with two places", cancel { $0.sequence = 1 }),
-            try Violation("nothing with two places", .with { ($0.sequence, $0.urgentSequence) = (1, 1) }),
-            try Violation("a serial 0", request(serial: 0)),
-            try Violation("a serial twice", request(), request(2)),
-            try Violation("a push with too many metadata", push { $0.push.metadata = .init(entries(129)) }),
+            try Violation("a welcome without terms", welcome { $0.welcome.terms = .init() }),
+        ]
+    }
+
+    private static func names() throws -> [Violation] {
+        var names: [Frame] = []
+        for number in UInt32(1)...1_025 { names.append(.method(number, "t.T/\(number)")) }
+        return [
+            try Violation("more names than a side may give", names),
+            try Violation("a name with number 0", .method(0, "t.T/Block")),
+            try Violation("a name with the next number but one", .method(2, "t.T/Block")),
+            try Violation("a number twice", block, .method(1, "t.T/Other")),
+            try Violation("a second number for a name", block, .method(2, "t.T/Block")),
+            try Violation("an empty name", .method(1, "")),
+            try Violation("too long a name of a method", .method(1, String(repeating: "n", count: 257))),
+            try Violation("a push without a name", push()),
+            try Violation("a push of method 0", wait, push(0)),
+            try Violation("a push of the next method", wait, push(2)),
+            try Violation("an unplaced push without a name", .with { $0.unplacedPush.method = 1 }),
+            try Violation("a request without a name", request()),
+            try Violation("a request of method 0", block, request { $0.request.method = 0 }),
+            try Violation("a request of the next method", block, request { $0.request.method = 2 }),
+        ]
+    }
+
+    private static func calls() throws -> [Violation] {
+        [
+            try Violation("a serial 0", block, request(serial: 0)),
+            try Violation("a serial twice", block, request(), request()),
+            try Violation("a serial twice, with parts", take, streamRequest, streamRequest),
+            try Violation(
+                "a payload beside parts",
+                take,
+                request { ($0.request.partsFollow, $0.request.payload) = (true, [0]) }
+            ),
+            try Violation("a part after the end", take, streamRequest, .end(), .part()),
+            try Violation("a second end", take, streamRequest, .end(), .end()),
+            try Violation("a part of a request without parts", block, request(), .part()),
+            try Violation("an end of a request without parts", block, request(), .end()),
+            try Violation("a push with too many metadata", wait, push { $0.push.metadata = .init(entries(129)) }),
+            try Violation(
+                "a push with too long metadata",
+                wait,
+                push { $0.push.metadata = .init(entries(2, length: 33_000)) }
+            ),
+            try Violation(
+                "an unplaced push with too many metadata",
+                wait,
+                .with { ($0.unplacedPush.method, $0.unplacedPush.metadata) = (1, .init(entries(129))) }
+            ),
             try Violation("a response with too many metadata", response { $0.response.metadata = .init(entries(129)) }),
             try Violation(
-                "a response with too many details",
-                response { $0.response.details = .init(repeating: .init(), count: 129) }
+                "an urgent response with too many metadata",
+                urgentResponse { $0.urgentResponse.metadata = .init(entries(129)) }
             ),
-            try Violation("more frames than the window", push(), push(2), push(3), push(4), push(5)),
-            try Violation("a message over the window", push { $0.push.payload = [UInt8](repeating: 0, count: 65_536) }),
             try Violation(
-                "more bytes than the window",
-                push { $0.push.payload = longPayload },
-                push(2) { $0.push.payload = longPayload }
+                "a response with too many details",
+                urgentResponse { $0.urgentResponse.details = .init(repeating: .init(), count: 129) }
             ),
         ]
-        for (name, kind) in [("ping", 0), ("pong", 1), ("goodbye", 2)] {
+    }
+
+    private static func windows() throws -> [Violation] {
+        let others = [Frame.method(2, "t.T/Wait2"), .method(3, "t.T/Wait3")]
+        let parts = (1...5).map { _ in Frame.part() }
+        // More than a third of the window, and more than the credit.
+        let third = payload(88_000)
+        return [
+            try Violation("more frames than the window", [wait] + (1...5).map { _ in push() }),
+            try Violation("more parts than the window", [take, streamRequest] + parts),
+            try Violation("a message over the window", wait, push { $0.push.payload = payload(256 << 10) }),
+            Violation("an unknown kind over the window", payload: [0x82, 0x01, 0x81, 0x80, 0x10] + payload(262_141)),
+            try Violation(
+                "an urgent frame over the window",
+                urgentResponse { $0.urgentResponse.payload = payload(256 << 10) }
+            ),
+            try Violation(
+                "more bytes than the window",
+                [wait] + others + (1...3).map { push($0) { $0.push.payload = third } }
+            ),
+            try Violation("a push without credit", wait, push { $0.push.payload = third }, push()),
+            try Violation("a part without credit", take, streamRequest, .part(third), .part()),
+            try Violation("a credit for nothing", .with { $0.credit.bytes = 1 }),
+            try Violation(
+                "a credit for two things",
+                .with { ($0.credit.method, $0.credit.request, $0.credit.bytes) = (1, 1, 1) }
+            ),
+            try Violation("a gap of nothing", ranges([0, 1])),
+            try Violation("a range of nothing", ranges([1, 0])),
+            try Violation("half a range", ranges([1, 1, 1])),
+            try Violation("a range beyond all numbers", ranges([.max, 1])),
+            try Violation("too many ranges", ranges([UInt64](repeating: 1, count: 2_050))),
+            try Violation("an acknowledgement of a frame that was not sent", ranges([1, 1])),
+        ]
+    }
+
+    private static func frames() throws -> [Violation] {
+        var violations = undecodable
+        violations += try openingsAgain() + names() + calls() + windows()
+        for place in [UInt64(1), 1 << 32, .max] {
             violations += [
-                try Violation("a \(name) with a place", control(kind) { $0.sequence = 1 }),
-                try Violation("a \(name) with an urgent place", control(kind) { $0.urgentSequence = 1 }),
+                try Violation("an acknowledgement of \(place)", .with { $0.acknowledgement.ordinary = place }),
+                try Violation("an urgent acknowledgement of \(place)", .with { $0.acknowledgement.urgent = place }),
             ]
-        }
-        for place in [UInt64(2), 1 << 32, .max] {
-            violations += [
-                try Violation("a push at place \(place)", push(place)),
-                try Violation("a request at place \(place)", request(place)),
-                try Violation("a response at place \(place)", response { $0.urgentSequence = place }),
-                try Violation("a cancel at place \(place)", cancel { $0.urgentSequence = place }),
-                try Violation("an acknowledgement of \(place)", .with { $0.acknowledgement = place }),
-                try Violation("an urgent acknowledgement of \(place)", .with { $0.urgentAcknowledgement = place }),
-            ]
-        }
-        // Field 200 with 300 bytes, and a name of metadata sixty times: what no window counts.
-        let unknown: [UInt8] = [0xC2, 0x0C, 0xAC, 0x02] + [UInt8](repeating: 0, count: 300)
-        let (pushEntry, requestEntry): ([UInt8], [UInt8]) = ([0x1A, 0x00], [0x22, 0x00])
-        for (name, tag, entry) in [("push", UInt8(0x3A), pushEntry), ("request", 0x2A, requestEntry)] {
-            let repeated = (0..<60).flatMap { _ in entry }
-            let serial: [UInt8] = name == "push" ? [] : [0x08, 0x01]
-            for (what, fields) in [("padding", unknown), ("a name again and again", repeated)] {
-                let content = serial + fields
-                violations.append(
-                    Violation(
-                        "a \(name) with \(what)",
-                        payload: [0x08, 0x01, tag] + [UInt8](prefix: content.count) + content
-                    )
-                )
-            }
         }
         return violations
     }
@@ -225,27 +282,38 @@ import Testing
     /// A server whose handlers do not return, and another client's session, which goes on.
     private func withBystander(_ body: (SessionServer) async throws -> Void) async throws {
         let block = SessionMethod.unary("t.T/Block") { (message: TestMessage, _) in
-            try await Task.sleep(for: .seconds(1_000_000))
+            try await Event().wait()
             return message
         }
-        let wait = SessionMethod.push("t.T/Wait") { (_: TestMessage, _) in
-            try await Task.sleep(for: .seconds(1_000_000))
+        let take = SessionMethod.clientStream("t.T/Take") { (_: SessionMessages<TestMessage>, _) -> TestMessage in
+            try await Event().wait()
+            return TestMessage()
+        }
+        func wait(_ name: String) -> SessionMethod {
+            .push(name) { (_: TestMessage, _) in try await Event().wait() }
         }
         let echo = SessionMethod.unary("t.T/Echo") { (message: TestMessage, _) in message }
         let configure: (inout SessionServerConfiguration) -> Void = {
             $0.limits.maximumUnprocessedMessageCount = 4
-            $0.limits.maximumUnprocessedByteCount = 64 << 10
+            $0.limits.maximumUnprocessedByteCount = 256 << 10
+            $0.limits.maximumUnreadByteCount = 64 << 10
         }
-        try await withServer(block, wait, echo, configure: configure) { server, _ in
+        try await withServer(
+            block,
+            take,
+            wait("t.T/Wait"),
+            wait("t.T/Wait2"),
+            wait("t.T/Wait3"),
+            echo,
+            configure: configure
+        ) { server, _ in
             let bystander = try await RawSessionClient.connect(to: server)
             _ = try await bystander.hello()
             let session = try #require(server.sessions.first)
             try await body(server)
             #expect(server.sessions.map(\.id) == [session.id])
-            try await bystander.send(
-                .with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Echo") }
-            )
-            #expect(try await bystander.next().response.serial == 1)
+            try await bystander.ask("t.T/Echo")
+            #expect(try await bystander.next().urgentResponse.serial == 1)
         }
     }
 
@@ -294,22 +362,99 @@ import Testing
     /// In the hello that goes on with a session in which the server sent nothing.
     @Test func inAHelloThatGoesOn() async throws {
         let progress: [(String, @Sendable (inout Lifeline_Session_V1_Hello) -> Void)] = [
-            ("processed ahead", { $0.processed = 1 }), ("received ahead", { $0.received = 1 }),
-            ("urgent ahead", { $0.urgentProcessed = 1 }), ("processed far ahead", { $0.processed = .max }),
-            ("received far ahead", { $0.received = .max }), ("urgent far ahead", { $0.urgentProcessed = .max }),
+            ("processed ahead", { $0.progress.processed = 1 }), ("received ahead", { $0.progress.received = 1 }),
+            ("urgent ahead", { $0.progress.urgent = 1 }), ("processed far ahead", { $0.progress.processed = .max }),
+            ("received far ahead", { $0.progress.received = .max }),
+            ("urgent far ahead", { $0.progress.urgent = .max }),
         ]
         try await withBystander { server in
             for (name, change) in progress {
                 let client = try await RawSessionClient.connect(to: server)
                 let welcome = try await client.hello().welcome
                 let second = try await RawSessionClient.connect(to: server)
-                let answer = try await second.hello {
-                    ($0.sessionID, $0.token, $0.attempt) = (welcome.sessionID, welcome.token, 2)
-                    change(&$0)
-                }
+                let answer = try await second.resume(welcome, change)
                 #expect(answer.goodbye.code == .violation, "\(name)")
                 try await until { server.sessions.count == 1 }
             }
+        }
+    }
+
+    /// In the hello of a client that has acknowledged the first two of four ordinary frames, the last one, and a
+    /// response.
+    @Test func inAHelloThatGoesBack() async throws {
+        let progress: [(String, processed: UInt64, received: UInt64, urgent: UInt64)] = [
+            ("all lower", 1, 1, 1), ("received lower than processed", 4, 3, 1), ("processed lower", 1, 4, 1),
+            ("received lower than a range", 2, 3, 1), ("urgent lower", 4, 4, 0), ("nothing at all", 0, 0, 0),
+        ]
+        try await withBystander { server in
+            for (name, processed, received, urgent) in progress {
+                let client = try await RawSessionClient.connect(to: server)
+                let welcome = try await client.hello().welcome
+                let id = try #require(SessionID(welcome.sessionID))
+                let session = try #require(server.session(id: "\(id)"))
+                for number in 1...3 { try await session.push("t.T/News", TestMessage(number: number)) }
+                for _ in 1...3 { #expect(try await client.next().push.method == 1) }
+                try await client.ask("t.T/Echo")
+                #expect(try await client.next().urgentResponse.serial == 1)
+                // Up to 2, and 4.
+                try await client.send(
+                    .with {
+                        ($0.acknowledgement.ordinary, $0.acknowledgement.urgent) = (2, 1)
+                        $0.acknowledgement.ranges = [1, 1]
+                    },
+                    .with { $0.ping.number = 1 }
+                )
+                #expect(try await client.next().pong.number == 1)
+                let second = try await RawSessionClient.connect(to: server)
+                let answer = try await second.resume(welcome) {
+                    ($0.progress.processed, $0.progress.received, $0.progress.urgent) = (processed, received, urgent)
+                }
+                #expect(answer.goodbye.code == .violation, "\(name)")
+                await session.end(gracePeriod: .zero)
+            }
+        }
+    }
+
+    /// What else is wrong in a hello says nothing of the session that it names.
+    @Test func aBrokenHelloCostsItsOwnConnectionAlone() async throws {
+        let changes: [(String, @Sendable (inout Lifeline_Session_V1_Hello) -> Void)] = [
+            ("no terms", { $0.terms = .init() }), ("too little credit", { $0.terms.credit = 1 }),
+            ("too long a name", { $0.name = String(repeating: "n", count: 16_385) }),
+            ("too many metadata", { $0.metadata = .init(Self.entries(129)) }),
+            ("no long frames", { $0.terms.maximumFrame = 4_095 }),
+        ]
+        try await withBystander { server in
+            for (name, change) in changes {
+                let client = try await RawSessionClient.connect(to: server)
+                let welcome = try await client.hello().welcome
+                let second = try await RawSessionClient.connect(to: server)
+                #expect(try await second.resume(welcome, change).goodbye.code == .violation, "\(name)")
+                let third = try await RawSessionClient.connect(to: server)
+                #expect(try await third.resume(welcome, attempt: 3).welcome.resumed, "\(name)")
+                try await third.send(.with { $0.goodbye.code = .closed })
+                try await until { server.sessions.count == 1 }
+            }
+        }
+    }
+
+    /// Responses that a client does not acknowledge: each is short, and takes memory until it is.
+    @Test func tooManyResponsesThatAreNotAcknowledged() async throws {
+        try await withBystander { server in
+            let client = try await RawSessionClient.connect(to: server)
+            let welcome = try await client.hello().welcome
+            let id = try #require(SessionID(welcome.sessionID))
+            let session = try #require(server.session(id: "\(id)"))
+            try await client.name("t.T/Nothing")
+            func ask(_ serials: ClosedRange<UInt32>) async throws {
+                try await client.socket.write(
+                    try serials.flatMap { try Self.request(serial: $0).withDelimitedBytes { Array($0) } }
+                )
+            }
+            for start in stride(from: UInt32(1), to: 16_384, by: 1_024) { try await ask(start...start + 1_023) }
+            try await until { session.statistics.keptMessageCount == 16_384 }
+            try await ask(16_385...16_385)
+            #expect(try await lastWord(client)?.code == .violation)
+            try await until { server.sessions.count == 1 }
         }
     }
 
@@ -342,20 +487,11 @@ import Testing
                         #expect(try await lastWord(client)?.code == .replaced)
                     }
                 }
-                try await last.1.send(
-                    .with { ($0.sequence, $0.request.serial, $0.request.method) = (1, 1, "t.T/Echo") }
-                )
-                #expect(try await last.1.next().response.serial == 1)
+                try await last.1.ask("t.T/Echo")
+                #expect(try await last.1.next().urgentResponse.serial == 1)
                 try await last.1.send(.with { $0.goodbye.code = .closed })
                 try await until { server.sessions.count == 1 }
             }
         }
-    }
-}
-
-extension [UInt8] {
-    /// A length in front of so many bytes, below 2^14.
-    fileprivate init(prefix count: Int) {
-        self = count < 0x80 ? [UInt8(count)] : [UInt8(count & 0x7F) | 0x80, UInt8(count >> 7)]
     }
 }

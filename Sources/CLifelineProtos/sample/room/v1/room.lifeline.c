@@ -260,3 +260,34 @@ const LifelineMessageTable sample__room__v1__news_item__table = {
     },
 };
 
+static const Sample__Room__V1__SayAllReply sample__room__v1__say_all_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__room__v1__say_all_reply__descriptor)};
+static const LifelineField sample__room__v1__say_all_reply__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT32),
+     .offset = offsetof(Sample__Room__V1__SayAllReply, count),
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL,
+     .name = "count"},
+    {.number = 2, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
+     .offset = offsetof(Sample__Room__V1__SayAllReply, last_number),
+     .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
+     .message = NULL, .enumeration = NULL,
+     .name = "last_number"},
+};
+const LifelineMessageTable sample__room__v1__say_all_reply__table = {
+    .full_name = "sample.room.v1.SayAllReply",
+    .default_instance = &sample__room__v1__say_all_reply__default,
+    .fields = sample__room__v1__say_all_reply__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 2,
+    .dense_count = 2,
+    .size = sizeof(Sample__Room__V1__SayAllReply),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Sample__Room__V1__SayAllReply, count), 0),
+        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Sample__Room__V1__SayAllReply, last_number), 0),
+    },
+};
+

@@ -428,3 +428,54 @@ const ProtobufCMessageDescriptor sample__room__v1__news_item__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
+static const ProtobufCFieldDescriptor sample__room__v1__say_all_reply__field_descriptors[2] =
+{
+  {
+    "count",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Sample__Room__V1__SayAllReply, count),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "last_number",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Sample__Room__V1__SayAllReply, last_number),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned sample__room__v1__say_all_reply__field_indices_by_name[] = {
+  0,   /* field[0] = count */
+  1,   /* field[1] = last_number */
+};
+static const ProtobufCIntRange sample__room__v1__say_all_reply__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor sample__room__v1__say_all_reply__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "sample.room.v1.SayAllReply",
+  "SayAllReply",
+  "Sample__Room__V1__SayAllReply",
+  "sample.room.v1",
+  sizeof(Sample__Room__V1__SayAllReply),
+  2,
+  sample__room__v1__say_all_reply__field_descriptors,
+  sample__room__v1__say_all_reply__field_indices_by_name,
+  1,  sample__room__v1__say_all_reply__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};

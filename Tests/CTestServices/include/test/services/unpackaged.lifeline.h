@@ -33,5 +33,13 @@ extern const LifelineMessageTable pb__array__table;
 static inline const LifelineMessageTable *_Nonnull pb__array__get_table(void) {
     return &pb__array__table;
 }
+extern const LifelineMessageTable pb__result__table;
+static inline const LifelineMessageTable *_Nonnull pb__result__get_table(void) {
+    return &pb__result__table;
+}
+extern const LifelineMessageTable pb__result__result___table;
+static inline const LifelineMessageTable *_Nonnull pb__result__result___get_table(void) {
+    return &pb__result__result___table;
+}
 
 #endif

@@ -22,6 +22,8 @@ typedef struct Pb__SessionError Pb__SessionError;
 typedef struct Pb__SessionMethod Pb__SessionMethod;
 typedef struct Pb__Sendable Pb__Sendable;
 typedef struct Pb__Array Pb__Array;
+typedef struct Pb__Result Pb__Result;
+typedef struct Pb__Result__Result Pb__Result__Result;
 
 
 /* --- enums --- */
@@ -93,6 +95,24 @@ struct  Pb__Array
      }
 
 
+struct  Pb__Result__Result
+{
+  ProtobufCMessage base;
+};
+#define PB__RESULT__RESULT___INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&pb__result__result___descriptor) \
+     }
+
+
+struct  Pb__Result
+{
+  ProtobufCMessage base;
+};
+#define PB__RESULT__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&pb__result__descriptor) \
+     }
+
+
 /* --- per-message closures --- */
 
 typedef void (*Pb__Duration_Closure)
@@ -116,6 +136,12 @@ typedef void (*Pb__Sendable_Closure)
 typedef void (*Pb__Array_Closure)
                  (const Pb__Array *message,
                   void *closure_data);
+typedef void (*Pb__Result__Result_Closure)
+                 (const Pb__Result__Result *message,
+                  void *closure_data);
+typedef void (*Pb__Result_Closure)
+                 (const Pb__Result *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -129,6 +155,8 @@ extern const ProtobufCMessageDescriptor pb__session_error__descriptor;
 extern const ProtobufCMessageDescriptor pb__session_method__descriptor;
 extern const ProtobufCMessageDescriptor pb__sendable__descriptor;
 extern const ProtobufCMessageDescriptor pb__array__descriptor;
+extern const ProtobufCMessageDescriptor pb__result__descriptor;
+extern const ProtobufCMessageDescriptor pb__result__result___descriptor;
 
 PROTOBUF_C__END_DECLS
 

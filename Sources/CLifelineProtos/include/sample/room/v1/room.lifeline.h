@@ -37,5 +37,9 @@ extern const LifelineMessageTable sample__room__v1__news_item__table;
 static inline const LifelineMessageTable *_Nonnull sample__room__v1__news_item__get_table(void) {
     return &sample__room__v1__news_item__table;
 }
+extern const LifelineMessageTable sample__room__v1__say_all_reply__table;
+static inline const LifelineMessageTable *_Nonnull sample__room__v1__say_all_reply__get_table(void) {
+    return &sample__room__v1__say_all_reply__table;
+}
 
 #endif

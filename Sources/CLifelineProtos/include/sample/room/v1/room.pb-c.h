@@ -25,6 +25,7 @@ typedef struct Sample__Room__V1__SayRequest Sample__Room__V1__SayRequest;
 typedef struct Sample__Room__V1__SayReply Sample__Room__V1__SayReply;
 typedef struct Sample__Room__V1__Status Sample__Room__V1__Status;
 typedef struct Sample__Room__V1__NewsItem Sample__Room__V1__NewsItem;
+typedef struct Sample__Room__V1__SayAllReply Sample__Room__V1__SayAllReply;
 
 
 /* --- enums --- */
@@ -121,6 +122,17 @@ struct  Sample__Room__V1__NewsItem
     , 0, {0,NULL}, {0,NULL}, NULL }
 
 
+struct  Sample__Room__V1__SayAllReply
+{
+  ProtobufCMessage base;
+  uint32_t count;
+  uint64_t last_number;
+};
+#define SAMPLE__ROOM__V1__SAY_ALL_REPLY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&sample__room__v1__say_all_reply__descriptor) \
+    , 0, 0 }
+
+
 /* --- per-message closures --- */
 
 typedef void (*Sample__Room__V1__EchoRequest_Closure)
@@ -147,6 +159,9 @@ typedef void (*Sample__Room__V1__Status_Closure)
 typedef void (*Sample__Room__V1__NewsItem_Closure)
                  (const Sample__Room__V1__NewsItem *message,
                   void *closure_data);
+typedef void (*Sample__Room__V1__SayAllReply_Closure)
+                 (const Sample__Room__V1__SayAllReply *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -161,6 +176,7 @@ extern const ProtobufCMessageDescriptor sample__room__v1__say_request__descripto
 extern const ProtobufCMessageDescriptor sample__room__v1__say_reply__descriptor;
 extern const ProtobufCMessageDescriptor sample__room__v1__status__descriptor;
 extern const ProtobufCMessageDescriptor sample__room__v1__news_item__descriptor;
+extern const ProtobufCMessageDescriptor sample__room__v1__say_all_reply__descriptor;
 
 PROTOBUF_C__END_DECLS
 

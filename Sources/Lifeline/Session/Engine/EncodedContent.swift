@@ -1,0 +1,92 @@
+internal import LifelineCore
+internal import LifelineMessages
+
+/// A message of this side's user as its frame carries it: fields beside the message, such as metadata, and the encoded
+/// message.
+struct EncodedContent: Sendable {
+    let fields: [UInt8]
+    let payload: [UInt8]
+
+    /// A message without any fields beside it: a part of a stream.
+    init(payload: [UInt8]) { (fields, self.payload) = ([], payload) }
+
+    /// A push, a request or a successful response.
+    ///
+    /// - Throws: `messageRefused` when there is more metadata than a message may have.
+    init(_ kind: FrameKind, _ metadata: SessionMetadata, payload: [UInt8]) throws(SessionError) {
+        self.payload = payload
+        guard !metadata.isEmpty else {
+            fields = []
+            return
+        }
+        var fields: [UInt8] = []
+        FieldWriter.metadataFields(metadata, field: kind == .push ? 2 : 5, into: &fields)
+        self.fields = fields
+        guard metadata.count <= InboundMessage.maximumMetadataCount,
+            fields.count <= InboundMessage.maximumMetadataByteCount
+        else { throw .tooManyEntries }
+    }
+
+    /// A response without a result.
+    ///
+    /// - Throws: `messageRefused` when there are more details than a status may have.
+    init(_ status: SessionStatus) throws(SessionError) {
+        payload = []
+        guard status.details.count <= InboundMessage.maximumDetailCount else { throw .tooManyEntries }
+        fields = Self.fields(of: status)
+    }
+
+    /// A response without a result, whose status has few details or none.
+    init(unchecked status: SessionStatus) {
+        (fields, payload) = (Self.fields(of: status), [])
+    }
+
+    private static func fields(of status: SessionStatus) -> [UInt8] {
+        var fields: [UInt8] = []
+        FieldWriter.statusFields(
+            status: status.code.rawValue,
+            message: status.message,
+            details: status.details.map { ($0.typeURL, $0.value) },
+            into: &fields
+        )
+        return fields
+    }
+
+    var byteCount: Int { fields.count + payload.count }
+
+    /// - Throws: `messageRefused` when no frame of the connection can carry it.
+    func check(frameLimit: Int) throws(SessionError) {
+        let length = byteCount + SessionSize.frameOverhead
+        guard length > frameLimit else { return }
+        throw SessionError(
+            code: .messageRefused,
+            message:
+                "The message takes up to \(length) bytes on the wire, more than ConnectionConfiguration.maximumFrameLength, "
+                + "\(frameLimit). Send less at once, or raise the limit on both sides."
+        )
+    }
+
+    /// Calls `body` with the bytes, which are valid during the call.
+    @inline(__always)
+    func withContent<Result, Failure: Error>(
+        _ body: (SessionMachine.Content) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try fields.span.withUnsafeBytes { (fields) throws(Failure) in
+            try payload.span.withUnsafeBytes { (payload) throws(Failure) in
+                try body(SessionMachine.Content(fields: fields, payload: payload))
+            }
+        }
+    }
+}
+
+extension SessionError {
+    fileprivate static var tooManyEntries: SessionError {
+        SessionError(
+            code: .messageRefused,
+            message:
+                "The message has more than \(InboundMessage.maximumMetadataCount) entries of metadata or details, or its "
+                + "metadata takes more than \(InboundMessage.maximumMetadataByteCount >> 10) KiB. Send what is more in "
+                + "the message itself."
+        )
+    }
+}

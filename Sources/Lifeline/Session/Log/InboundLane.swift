@@ -1,0 +1,338 @@
+package import LifelineCore
+
+/// The receiving side of the ordinary lane of a session: counts the places of the frames that come, knows which of them
+/// were processed, and decides when the peer is told.
+///
+/// Frames may be processed in another order than they came in. A report names the last place before which nothing is
+/// missing, and the ranges above it that the peer does not know yet.
+///
+/// Every event takes constant time on average; finishing a frame that newer ones have left far behind takes logarithmic
+/// time. Memory follows the frames that are not processed, not those that were processed around them.
+package struct InboundLane: Sendable {
+    /// The bitmap grows up to 4,096 places, in 512 bytes.
+    private static var maximumWordCount: Int { 64 }
+
+    private let window: SessionWindow
+    private var pacing: ReportPacing
+    /// How many places have come.
+    package private(set) var received: UInt64 = 0
+    /// The frames that have come and are not processed.
+    package private(set) var unprocessedSize = SessionSize()
+
+    /// Every place up to this one was processed, except for the stragglers. The next one is not processed or has not
+    /// come.
+    private var floor: UInt64 = 0
+    /// A ring with a bit for each place above the floor, set when the place was processed. In the word of the newest
+    /// place, the bits behind it are 0. Words that the floor has passed keep old bits until they are used again.
+    private var words: [UInt64] = []
+    /// The unprocessed places at or below the floor.
+    private var stragglers = SparseQueue<Void>()
+
+    /// The cumulative place that the peer knows on this connection.
+    private var toldProcessed: UInt64 = 0
+    private var untold = UntoldRanges()
+
+    /// - Parameters:
+    ///   - window: the most that may be unprocessed.
+    ///   - batchSize: the number of processed frames after which a report is due at once. A quarter of the window
+    ///     makes it due too, so that a peer that has filled the window soon learns of room.
+    ///   - delay: how long a report may take otherwise.
+    package init(window: SessionWindow, batchSize: Int, delay: Duration) {
+        self.window = window
+        pacing = ReportPacing(window: window, batchSize: batchSize, delay: delay)
+    }
+
+    /// Every place up to this one was processed.
+    package var processed: UInt64 { stragglers.first.map { $0.number - 1 } ?? floor }
+    /// Whether places were processed that the peer was not told of on this connection.
+    package var hasUntold: Bool { processed > toldProcessed || !untold.isEmpty }
+    /// When a report becomes due. Nil while nothing is untold, and while a report is due and only waits for room.
+    package var nextDeadline: MonotonicTime? { pacing.nextDeadline }
+    /// The words of the bitmap, stragglers and untold ranges that are kept: 16 bytes each at most, beside slack.
+    package var entryCount: Int { words.count + stragglers.count + untold.count }
+
+    /// Whether the peer is to be told now.
+    package func isReportDue(now: MonotonicTime) -> Bool { pacing.isDue(now: now) }
+
+    /// The next frame came in. Returns its place.
+    package mutating func receive(cost: Int) throws(SessionViolation) -> UInt64 {
+        guard window.takes(cost, besides: unprocessedSize) else { throw .windowExceeded(.ordinary) }
+        makeRoom(for: received + 1)
+        received += 1
+        unprocessedSize.add(cost)
+        return received
+    }
+
+    /// The frame at a place, which was not processed before, is processed.
+    ///
+    /// - Parameter cost: what the frame counted for when it came in.
+    package mutating func finish(_ place: UInt64, cost: Int, now: MonotonicTime) {
+        precondition(place > 0 && place <= received, "place \(place) has not come")
+        if place > floor {
+            let (word, bit) = (Self.index(of: place, in: words.count), UInt64(1) << (place & 63))
+            precondition(words[word] & bit == 0, "place \(place) is processed already")
+            words[word] |= bit
+            if place == floor + 1 { raiseFloor() }
+        } else {
+            let straggler: Void? = stragglers.remove(place)
+            precondition(straggler != nil, "place \(place) is processed already")
+        }
+        unprocessedSize.remove(cost)
+        // Places up to `processed` need no range: the cumulative place tells of them.
+        let processed = processed
+        if place > processed { untold.insert(place, processed: processed) }
+        pacing.add(cost, now: now)
+    }
+
+    /// Returns the content of an acknowledgement that is about to be sent: the cumulative place, and in ascending order
+    /// the processed ranges above it that were not told on this connection. Ranges that do not fit stay untold, and are
+    /// due at once.
+    ///
+    /// - Parameter rangeLimit: how many ranges fit
+    package mutating func takeReport(
+        rangeLimit: Int = Acknowledgement.maximumRangeCount
+    ) -> (processed: UInt64, ranges: [ClosedRange<UInt64>]) {
+        let processed = processed
+        let ranges = untold.take(above: processed, maximumCount: rangeLimit)
+        toldProcessed = processed
+        pacing.restart(isDue: !untold.isEmpty)
+        return (processed, ranges)
+    }
+
+    /// An opening told the peer `processed`: the ranges above are to be told again.
+    ///
+    /// Call this when the opening is written: a client when it says hello, not when the welcome comes. Only frames that
+    /// are processed after this call count as untold.
+    package mutating func connectionOpened() {
+        toldProcessed = processed
+        untold = UntoldRanges(processedRanges)
+        pacing.restart(isDue: !untold.isEmpty)
+    }
+
+    /// `nextDeadline` has come; calling this early does no harm. The report stays due and has no deadline any more.
+    package mutating func timerFired(now: MonotonicTime) { pacing.timerFired(now: now) }
+
+    // MARK: The bitmap
+
+    private static func index(of place: UInt64, in wordCount: Int) -> Int {
+        // The count is a power of two.
+        Int(truncatingIfNeeded: place >> 6) & (wordCount - 1)
+    }
+
+    /// Makes the bitmap reach from the floor to a place that is about to come.
+    private mutating func makeRoom(for place: UInt64) {
+        if words.isEmpty { words = [UInt64](repeating: 0, count: 4) }
+        while Int(place >> 6 - (floor + 1) >> 6) >= words.count {
+            if words.count < Self.maximumWordCount {
+                growBitmap()
+            } else {
+                // Each place passes the floor once, so this costs constant time on average.
+                stragglers.append(floor + 1, ())
+                floor += 1
+                raiseFloor()
+            }
+        }
+        if place & 63 == 0 { words[Self.index(of: place, in: words.count)] = 0 }
+    }
+
+    /// Moves the floor over all places behind it that were processed.
+    private mutating func raiseFloor() {
+        while floor < received {
+            let offset = (floor + 1) & 63
+            let word = words[Self.index(of: floor + 1, in: words.count)] >> offset
+            let run = UInt64((~word).trailingZeroBitCount)
+            floor += run
+            if run < 64 - offset { return }
+        }
+    }
+
+    private mutating func growBitmap() {
+        var grown = [UInt64](repeating: 0, count: words.count * 2)
+        for word in (floor + 1) >> 6...received >> 6 {
+            let place = word << 6
+            grown[Self.index(of: place, in: grown.count)] = words[Self.index(of: place, in: words.count)]
+        }
+        words = grown
+    }
+
+    /// The ranges above `processed` that were processed.
+    private var processedRanges: [ClosedRange<UInt64>] {
+        var ranges: [ClosedRange<UInt64>] = []
+        var start = processed + 1
+        func unprocessed(_ place: UInt64) {
+            if start < place { ranges.append(start...place - 1) }
+            start = place + 1
+        }
+        for place in stragglers.numbers { unprocessed(place) }
+        for place in floor + 1..<received + 1
+        where words[Self.index(of: place, in: words.count)] & (1 << (place & 63)) == 0 {
+            unprocessed(place)
+        }
+        // The end of what has come ends the last range.
+        unprocessed(received + 1)
+        return ranges
+    }
+}
+
+/// The receiving side of the urgent lane of a session, whose frames are processed as they come.
+package struct UrgentLane: Sendable {
+    private let window: SessionWindow
+    private var pacing: ReportPacing
+    /// How many places have come and were processed.
+    package private(set) var received: UInt64 = 0
+    private var told: UInt64 = 0
+
+    /// See ``InboundLane/init(window:batchSize:delay:)``.
+    package init(window: SessionWindow, batchSize: Int, delay: Duration) {
+        self.window = window
+        pacing = ReportPacing(window: window, batchSize: batchSize, delay: delay)
+    }
+
+    /// Every place up to this one was processed.
+    package var processed: UInt64 { received }
+    /// Whether frames were processed that the peer was not told of.
+    package var hasUntold: Bool { received > told }
+    /// When a report becomes due. Nil while nothing is untold, and while a report is due and only waits for room.
+    package var nextDeadline: MonotonicTime? { pacing.nextDeadline }
+
+    /// Whether the peer is to be told now.
+    package func isReportDue(now: MonotonicTime) -> Bool { pacing.isDue(now: now) }
+
+    /// The next frame came in and is processed. Throws where it alone is larger than the window. Returns its place.
+    @discardableResult
+    package mutating func receive(cost: Int, now: MonotonicTime) throws(SessionViolation) -> UInt64 {
+        guard window.takes(cost, besides: SessionSize()) else { throw .windowExceeded(.urgent) }
+        received += 1
+        pacing.add(cost, now: now)
+        return received
+    }
+
+    /// Returns the cumulative place for an acknowledgement that is about to be sent.
+    package mutating func takeReport() -> UInt64 {
+        told = received
+        pacing.restart(isDue: false)
+        return told
+    }
+
+    /// An opening told the peer `processed`. Call this when the opening is written.
+    package mutating func connectionOpened() { _ = takeReport() }
+
+    /// `nextDeadline` has come; calling this early does no harm. The report stays due and has no deadline any more.
+    package mutating func timerFired(now: MonotonicTime) { pacing.timerFired(now: now) }
+}
+
+/// When the peer is told of processed frames: after a batch, after some bytes, or after a while.
+private struct ReportPacing: Sendable {
+    private let batchSize: Int
+    private let byteThreshold: Int
+    private let delay: Duration
+    /// The frames that were processed since the last report.
+    private var size = SessionSize()
+    private var isDue = false
+    private var deadline: MonotonicTime?
+
+    init(window: SessionWindow, batchSize: Int, delay: Duration) {
+        self.batchSize = max(1, min(batchSize, window.frameCount / 4))
+        // 32 KiB: the peer keeps so much for an acknowledgement that is under way.
+        byteThreshold = max(1, min(32 << 10, window.byteCount / 4))
+        self.delay = delay
+    }
+
+    var nextDeadline: MonotonicTime? { isDue ? nil : deadline }
+
+    func isDue(now: MonotonicTime) -> Bool {
+        if isDue { return true }
+        guard let deadline else { return false }
+        return deadline <= now
+    }
+
+    /// A frame was processed.
+    mutating func add(_ cost: Int, now: MonotonicTime) {
+        size.add(cost)
+        if deadline == nil { deadline = now + delay }
+        if size.frameCount >= batchSize || size.byteCount >= byteThreshold { isDue = true }
+    }
+
+    /// The peer was told. What could not be told is due at once.
+    mutating func restart(isDue: Bool) {
+        size = SessionSize()
+        deadline = nil
+        self.isDue = isDue
+    }
+
+    mutating func timerFired(now: MonotonicTime) {
+        if isDue(now: now) { isDue = true }
+    }
+}
+
+/// Processed ranges that the peer has not been told of, sorted and merged only when they are needed.
+private struct UntoldRanges: Sendable {
+    private var ranges: [ClosedRange<UInt64>] = []
+    /// The ranges are merged when there are so many of them: twice as many as were left after the last time, so that
+    /// merging costs little on average and memory follows what is left. 64 saves merging a few.
+    private var mergeCount = 64
+
+    init() {}
+
+    /// - Parameter ranges: in order, with gaps between them.
+    init(_ ranges: [ClosedRange<UInt64>]) {
+        self.ranges = ranges
+        mergeCount = max(64, 2 * ranges.count)
+    }
+
+    var isEmpty: Bool { ranges.isEmpty }
+    var count: Int { ranges.count }
+
+    /// Adds a place, which is in no range.
+    mutating func insert(_ place: UInt64, processed: UInt64) {
+        if let last = ranges.last {
+            // Most frames are processed one after another.
+            if place == last.upperBound + 1 {
+                ranges[ranges.count - 1] = last.lowerBound...place
+                return
+            }
+            if place + 1 == last.lowerBound {
+                ranges[ranges.count - 1] = place...last.upperBound
+                return
+            }
+        }
+        if ranges.count >= mergeCount {
+            merge(above: processed)
+            mergeCount = max(64, 2 * ranges.count)
+        }
+        ranges.append(place...place)
+    }
+
+    /// Takes out the first ranges above `processed`, in order; drops those below.
+    mutating func take(above processed: UInt64, maximumCount: Int) -> [ClosedRange<UInt64>] {
+        if ranges.isEmpty { return [] }
+        merge(above: processed)
+        if ranges.isEmpty { return [] }
+        defer { mergeCount = max(64, 2 * ranges.count) }
+        guard ranges.count > maximumCount else {
+            let taken = ranges
+            ranges = []
+            return taken
+        }
+        let taken = Array(ranges[..<maximumCount])
+        ranges = Array(ranges[maximumCount...])
+        return taken
+    }
+
+    /// Sorts and merges the ranges, and drops those up to `processed`. No range contains places on both sides of it,
+    /// because the place behind `processed` is not processed.
+    private mutating func merge(above processed: UInt64) {
+        ranges.sort { $0.lowerBound < $1.lowerBound }
+        var count = 0
+        for index in ranges.indices where ranges[index].lowerBound > processed {
+            let range = ranges[index]
+            if count > 0, ranges[count - 1].upperBound + 1 == range.lowerBound {
+                ranges[count - 1] = ranges[count - 1].lowerBound...range.upperBound
+            } else {
+                ranges[count] = range
+                count += 1
+            }
+        }
+        ranges.removeLast(ranges.count - count)
+    }
+}

@@ -1,0 +1,221 @@
+package import LifelineCore
+
+// Frames that go out over the present connection.
+extension SessionMachine {
+    /// Hands out what there is to send over the present connection.
+    ///
+    /// - Parameters:
+    ///   - hasRoom: whether the connection has room; without it, there is only what need not wait for that.
+    ///   - byteCount: about how many bytes are handed out at most.
+    ///   - output: takes bytes, which are valid during the call.
+    /// - Returns: whether anything was handed out: there may be more.
+    package mutating func offer(
+        hasRoom: Bool,
+        atMost byteCount: Int,
+        now: MonotonicTime,
+        into actions: inout [Action],
+        to output: (UnsafeRawBufferPointer) -> Void
+    ) -> Bool {
+        if !control.isEmpty {
+            control.withUnsafeBytes(output)
+            control.removeAll()
+            return true
+        }
+        guard hasRoom, life.canSend else { return false }
+        var isAnything = offerCredits(to: output)
+        let hasMessages = canOfferMessages
+        if hasMessages || inbound.isReportDue(now: now) || urgentInbound.isReportDue(now: now) {
+            isAnything = offerAcknowledgement(to: output) || isAnything
+        }
+        // Before the response or the end that follows them, where they can be.
+        isAnything = offerUnplaced(into: &actions, to: output) || isAnything
+        if hasMessages { isAnything = offerMessages(atMost: byteCount, to: output) || isAnything }
+        isAnything = offerUnplaced(into: &actions, to: output) || isAnything
+        if isAnything { return true }
+        guard let goodbye = life.takeDrain(isIdle: !hasUnsent, now: now) else { return false }
+        var bytes: [UInt8] = []
+        goodbye.write(to: &bytes)
+        bytes.withUnsafeBytes(output)
+        return true
+    }
+
+    /// Everything was offered to the present connection.
+    ///
+    /// - Parameter hasRoom: whether it has taken all of it. What waits for room is written later.
+    package mutating func offered(hasRoom: Bool, now: MonotonicTime, into actions: inout [Action]) {
+        let closing = life.offered(
+            hasRoom: hasRoom,
+            isIdle: life.isLeaving && isIdle,
+            role: role,
+            goodbyeDeadline: now + options.goodbyeTimeout
+        )
+        if let closing { actions.append(.closeConnection(life.connectionID, closing)) }
+        endIfDone(now: now, into: &actions)
+    }
+
+    /// The present connection has refused what it was offered: it is about to be gone.
+    package mutating func sendingFailed(into actions: inout [Action]) {
+        control = []
+        if let closing = life.sendingFailed() { actions.append(.closeConnection(life.connectionID, closing)) }
+    }
+
+    /// Whether there is something to offer, or something may follow from that everything was: a hint, which may say so
+    /// in vain.
+    @inline(__always)
+    package func wantsOffer(now: MonotonicTime) -> Bool {
+        !life.isSteady || canOfferMessages || !dueCredits.isEmpty || !unplaced.isEmpty || !control.isEmpty
+            || inbound.isReportDue(now: now) || urgentInbound.isReportDue(now: now)
+    }
+
+    /// Whether the next bytes are an opening, or a goodbye: a few, which need not wait for room.
+    package var hasControlFrames: Bool { !control.isEmpty }
+
+    private var canOfferMessages: Bool {
+        ordinary.nextToSend < ordinary.next || urgent.nextToSend < urgent.next
+    }
+
+    /// Ordinary messages that are sent again go first, so that no cancellation comes before its request.
+    private mutating func offerMessages(atMost byteCount: Int, to output: (UnsafeRawBufferPointer) -> Void) -> Bool {
+        var count = 0
+        if ordinary.nextToSend >= ordinary.sentEnd {
+            count += urgent.send(within: peerWindow, atMost: byteCount, to: output)
+        }
+        count += ordinary.send(within: peerWindow, atMost: byteCount, to: output)
+        return count > 0
+    }
+
+    private mutating func offerUnplaced(
+        into actions: inout [Action],
+        to output: (UnsafeRawBufferPointer) -> Void
+    ) -> Bool {
+        // The name of a push's method goes first, and so does the request of a part.
+        guard !unplaced.isEmpty, ordinary.nextToSend > unplacedPlace else { return false }
+        unplaced.withUnsafeBytes(output)
+        unplaced.removeAll()
+        for number in unplacedNumbers { actions.append(.messageEnded(number: number, .sent)) }
+        unplacedNumbers = []
+        return true
+    }
+
+    private mutating func offerAcknowledgement(to output: (UnsafeRawBufferPointer) -> Void) -> Bool {
+        guard inbound.hasUntold || urgentInbound.hasUntold else { return false }
+        let report = inbound.takeReport(rangeLimit: Acknowledgement.rangeLimit(frameLimit: peerFrameLimit))
+        let acknowledgement = Acknowledgement(
+            ordinary: report.processed,
+            urgent: urgentInbound.takeReport(),
+            ranges: report.ranges
+        )
+        var bytes: [UInt8] = []
+        acknowledgement.write(to: &bytes)
+        bytes.withUnsafeBytes(output)
+        return true
+    }
+
+    private mutating func offerCredits(to output: (UnsafeRawBufferPointer) -> Void) -> Bool {
+        guard !dueCredits.isEmpty else { return false }
+        var bytes: [UInt8] = []
+        for target in dueCredits {
+            if let sum = creditToTell(target) { CreditGrant(target: target, bytes: sum).write(to: &bytes) }
+        }
+        forgetDueCredits()
+        if bytes.isEmpty { return false }
+        bytes.withUnsafeBytes(output)
+        return true
+    }
+
+    mutating func forgetDueCredits() {
+        dueCredits.removeAll(keepingCapacity: dueCredits.count <= 64)
+        isCreditDue.removeAll(keepingCapacity: dueCredits.count <= 64)
+    }
+
+    /// Has the peer told what was processed, at a goodbye.
+    mutating func sayWhatWasProcessed() {
+        guard life.canSend else { return }
+        var bytes: [UInt8] = []
+        while offerAcknowledgement(to: { bytes.append(contentsOf: $0) }) {}
+        control.append(contentsOf: bytes)
+    }
+
+    /// Whether nothing is under way: the peer has processed all that was sent and knows that all it sent is processed,
+    /// and no request that was sent waits for its response.
+    private var isIdle: Bool {
+        ordinary.keptSize.frameCount == 0 && urgent.keptSize.frameCount == 0 && requests.count == waitingRequestCount
+            && inbound.processed == inbound.received && !inbound.hasUntold && !urgentInbound.hasUntold
+            && running.isEmpty
+    }
+
+    /// Requests that wait for another connection.
+    private var waitingRequestCount: Int { waiting.count(of: .requests) }
+
+    /// Whether something waits to be sent: for room, for credit, or for the peer's window.
+    private var hasUnsent: Bool {
+        ordinary.nextToSend < ordinary.next || urgent.nextToSend < urgent.next || !waiting.isEmpty || !unplaced.isEmpty
+    }
+
+    /// When `timerFired` is to be called; nil: not until there was another event.
+    package var nextDeadline: MonotonicTime? {
+        let own = life.nextDeadline
+        guard !life.isOver else { return own }
+        let report: MonotonicTime? =
+            life.canSend ? .earliest(inbound.nextDeadline, urgentInbound.nextDeadline) : nil
+        return .earliest(
+            .earliest(.earliest(own, report), .earliest(logDeadlines.next, waitingDeadlines.next)),
+            .earliest(requests.nextDeadline, running.nextDeadline)
+        )
+    }
+
+    /// `nextDeadline` has come; calling it early does no harm. There may be something to offer.
+    package mutating func timerFired(now: MonotonicTime, into actions: inout [Action]) {
+        while let (id, closing) = life.takeOverdue(now: now) { actions.append(.closeConnection(id, closing)) }
+        guard !life.isOver else { return }
+        if case .opening(let deadline) = life.connection, deadline <= now {
+            giveUpConnection(.abortNotWelcomed)
+            actions.append(.notWelcomed)
+        }
+        if let goodbye = life.takeDrain(isIdle: false, now: now) { goodbye.write(to: &control) }
+        expire(now: now, into: &actions)
+        for request in requests.timerFired(now: now) {
+            actions.append(.failed(request.id, .timedOut))
+            giveUp(RequestTable<OwnRequest>.serial(of: request.id), request.waiter, into: &actions)
+        }
+        for request in running.timerFired(now: now) {
+            endPeerStream(request.serial, into: &actions)
+            actions.append(.cancelRequest(request))
+        }
+        inbound.timerFired(now: now)
+        urgentInbound.timerFired(now: now)
+        admitWaiting(now: now, into: &actions)
+        if life.isOverdue(now: now) {
+            end(.abandoned, now: now, into: &actions)
+        } else {
+            endIfDone(now: now, into: &actions)
+        }
+    }
+
+    /// Messages whose time to live is over end, where they have not reached the peer.
+    private mutating func expire(now: MonotonicTime, into actions: inout [Action]) {
+        while let number = waitingDeadlines.takeDue(now: now) {
+            guard let message = waiting.remove(number) else { continue }
+            forgetWaiting(message)
+            waiting.makeReady(message.scope)
+            tellEnd(message, .expired, into: &actions)
+        }
+        while let number = logDeadlines.takeDue(now: now) {
+            // A message that was sent may have come. It ends when the next connection shows that it has not.
+            guard let place = expiringPlaces[number], place >= ordinary.sentEnd else { continue }
+            blank(place, .expired, into: &actions)
+        }
+    }
+
+    /// Has a blank take the place of a message that is not worth sending.
+    mutating func blank(_ place: UInt64, _ outcome: SessionDeliveryOutcome, into actions: inout [Action]) {
+        guard let details = forgetDetails(of: place) else { return }
+        let (cost, parsed) = ordinary.withFrame(place) { frame in
+            (OutboundLog.cost(frame.count), Self.parsed(frame).map { ($0, $1.method, $1.serial) })
+        }
+        ordinary.blank(place)
+        actions.append(.messageEnded(number: details.number, outcome))
+        guard let (kind, method, serial) = parsed else { return }
+        giveBackCredit(cost, OutgoingMessage(kind: kind, scope: details.scope, method: method, serial: serial))
+    }
+}

@@ -1,0 +1,267 @@
+package import LifelineCore
+
+// How connections get a session, and lose it.
+extension SessionMachine {
+    /// The parts of an opening that the session itself does not know.
+    package struct OpeningDetails {
+        let name: String
+        var metadata: [String: String]
+        let kept: Duration
+
+        /// - Parameters:
+        ///   - name: a client's: how the session is to be found at the server.
+        ///   - kept: a server's: how long it keeps the session without a connection.
+        package init(name: String = "", metadata: [String: String] = [:], kept: Duration = .zero) {
+            (self.name, self.metadata, self.kept) = (name, metadata, kept)
+        }
+    }
+
+    /// A client has a connection: opens it.
+    package mutating func connected(
+        over id: UInt64,
+        _ details: OpeningDetails = OpeningDetails(),
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) {
+        precondition(role == .client)
+        guard !life.isOver, life.claim(id) else { return actions.append(.closeConnection(id, .inOrder)) }
+        loseConnection(now: now, into: &actions)
+        // One that closes, and had only waited for the older connection's end, needs no other.
+        guard !life.isOver else { return actions.append(.closeConnection(id, .inOrder)) }
+        life.connection = .opening(deadline: now + options.welcomeTimeout)
+        attempt += 1
+        let hello = ClientOpening(
+            minimumVersion: SessionVersion.lowest,
+            maximumVersion: SessionVersion.highest,
+            credentials: credentials,
+            attempt: attempt,
+            progress: progress,
+            terms: terms,
+            name: details.name,
+            metadata: details.metadata
+        )
+        hello.write(to: &control)
+        progressWasTold()
+    }
+
+    /// A client has opened a connection, which asks this side, a server, for its session.
+    ///
+    /// - Parameters:
+    ///   - credentials: this session's.
+    ///   - isResumed: whether the hello named it.
+    ///   - id: of two connections that claim the session, the one with the higher number has it.
+    /// - Returns: what to say on the connection if it does not get the session, and then to close it; nil when it does.
+    package mutating func opened(
+        by hello: ClientOpening,
+        _ credentials: SessionCredentials,
+        isResumed: Bool,
+        over id: UInt64,
+        _ details: OpeningDetails = OpeningDetails(),
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) -> SessionGoodbye? {
+        precondition(role == .server)
+        // The registry was about to forget it: the client comes back, and begins another one.
+        guard !life.isOver else { return SessionGoodbye(.draining, "The session has just ended.") }
+        let older = life.connectionID
+        guard life.claim(id) else { return SessionGoodbye(.replaced, "A newer connection has the session.") }
+        if let closing = life.replace(older, goodbyeDeadline: now + options.goodbyeTimeout) {
+            if closing == .endSending {
+                let goodbye = SessionGoodbye(.replaced, "Another connection goes on with the session.")
+                actions.append(.sayGoodbye(older, goodbye))
+            }
+            actions.append(.closeConnection(older, closing))
+        }
+        loseConnection(now: now, into: &actions)
+        guard !life.isOver else { return SessionGoodbye(.draining, "The session has just ended.") }
+        // Nothing but a goodbye comes before the welcome.
+        life.connection = .opening(deadline: now + options.welcomeTimeout)
+        guard let version = hello.commonVersion else {
+            violated(.version(hello.maximumVersion), now: now, into: &actions)
+            return nil
+        }
+        do {
+            try goOn(isResumed ? hello.progress : nil, hello.terms, now: now, into: &actions)
+        } catch {
+            violated(error, now: now, into: &actions)
+            return nil
+        }
+        life.connection = .open
+        self.credentials = credentials
+        let welcome = ServerOpening(
+            version: version,
+            credentials: credentials,
+            isResumed: isResumed,
+            kept: details.kept,
+            progress: progress,
+            terms: terms,
+            metadata: details.metadata
+        )
+        welcome.write(to: &control)
+        progressWasTold()
+        actions.append(.opened(credentials, isResumed: isResumed))
+        endIfDone(now: now, into: &actions)
+        return nil
+    }
+
+    /// A server has answered this client's hello.
+    mutating func receive(_ welcome: ServerOpening, now: MonotonicTime, into actions: inout [Action]) {
+        guard welcome.version >= SessionVersion.lowest, welcome.version <= SessionVersion.highest else {
+            return violated(.version(welcome.version), now: now, into: &actions)
+        }
+        guard !welcome.isResumed || welcome.credentials.id == credentials?.id else {
+            return violated(.otherSession, now: now, into: &actions)
+        }
+        if !welcome.isResumed { loseSession(.forgotten, now: now, into: &actions) }
+        do {
+            try goOn(welcome.isResumed ? welcome.progress : nil, welcome.terms, now: now, into: &actions)
+        } catch {
+            return violated(error, now: now, into: &actions)
+        }
+        life.connection = .open
+        credentials = welcome.credentials
+        actions.append(.opened(welcome.credentials, isResumed: welcome.isResumed))
+    }
+
+    /// Goes on where the peer is; a new session begins where its progress is nil.
+    private mutating func goOn(
+        _ progress: OpeningProgress?,
+        _ terms: SessionTerms,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) throws(SessionViolation) {
+        wasOpened = true
+        guard let progress else {
+            peerTerms = terms
+            return carryOver(now: now, into: &actions)
+        }
+        try check(progress)
+        // Within a session nothing shrinks, and credits began with the first opening's.
+        peerTerms = peerTerms.map { $0.raised(by: terms) } ?? terms
+        peerReceived = progress.received
+        acknowledged(upTo: progress.processed, urgent: progress.urgent, into: &actions)
+        ordinary.resume(behind: progress.received)
+        urgent.resume(behind: progress.urgent)
+        tellCreditsAgain()
+        renew(behind: progress.received, now: now, into: &actions)
+        waiting.makeAllReady()
+        admitWaiting(now: now, into: &actions)
+    }
+
+    /// An opening says how far this side is; ranges of what was processed beyond follow.
+    private mutating func progressWasTold() {
+        inbound.connectionOpened()
+        urgentInbound.connectionOpened()
+    }
+
+    /// Whether a peer that comes back can be so far.
+    private func check(_ progress: OpeningProgress) throws(SessionViolation) {
+        guard progress.processed < ordinary.sentEnd, progress.received < ordinary.sentEnd else {
+            throw .unknownAcknowledgement(SessionPlace(.ordinary, max(progress.processed, progress.received)))
+        }
+        guard progress.urgent < urgent.sentEnd else {
+            throw .unknownAcknowledgement(SessionPlace(.urgent, progress.urgent))
+        }
+        guard progress.processed >= ordinary.first - 1 else {
+            throw .acknowledgementWentBack(SessionPlace(.ordinary, progress.processed))
+        }
+        guard progress.received >= progress.processed, progress.received >= ordinary.highestAcknowledged,
+            progress.received >= peerReceived
+        else {
+            throw .acknowledgementWentBack(SessionPlace(.ordinary, progress.received))
+        }
+        guard progress.urgent >= urgent.highestAcknowledged else {
+            throw .acknowledgementWentBack(SessionPlace(.urgent, progress.urgent))
+        }
+    }
+
+    /// Brings what is sent again up to date: times that requests have left, and blanks for what is not worth it.
+    private mutating func renew(behind received: UInt64, now: MonotonicTime, into actions: inout [Action]) {
+        // Looked at while the log is being changed.
+        let (requests, details) = (requests, details)
+        var stale: [(place: UInt64, outcome: SessionDeliveryOutcome)] = []
+        var newest: [ScopedKey: UInt64] = [:]
+        ordinary.forEachUnsent(from: received + 1) { place, tag, frame in
+            if tag.role == .request {
+                guard let (_, message) = Self.parsed(UnsafeRawBufferPointer(frame)),
+                    message.timeoutMilliseconds != 0
+                else { return }
+                // One that has ended meanwhile is cancelled by a frame that follows.
+                let deadline = requests.waiter(serial: message.serial)?.deadline
+                OutboundFrame.patchTimeout(
+                    in: frame,
+                    milliseconds: deadline.map { Self.timeout(until: $0, now: now) } ?? 1
+                )
+            } else if tag.hasDetails, let details = details[place] {
+                if let deadline = details.deadline, deadline <= now { return stale.append((place, .expired)) }
+                guard let key = details.key else { return }
+                if let older = newest.updateValue(place, forKey: key) { stale.append((older, .replaced)) }
+            }
+        }
+        for (key, place) in newest {
+            if case .waiting? = newestByKey[key] { stale.append((place, .replaced)) }
+        }
+        for (place, outcome) in stale.sorted(by: { $0.place < $1.place }) { blank(place, outcome, into: &actions) }
+    }
+
+    /// The peer is told of all credits that are not the initial ones.
+    private mutating func tellCreditsAgain() {
+        forgetDueCredits()
+        for (index, credit) in peerPushCredits.enumerated() where credit.needsTelling {
+            tellCredit(.method(UInt32(index + 1)))
+        }
+        for (serial, stream) in peerStreams.sorted(by: { $0.key < $1.key })
+        where stream.receive?.needsTelling == true && !stream.hasEnded {
+            tellCredit(.requestParts(serial: serial))
+        }
+        for (serial, stream) in ownStreams.sorted(by: { $0.key < $1.key }) where stream.receive.needsTelling {
+            tellCredit(.responseParts(serial: serial))
+        }
+    }
+
+    /// A connection is gone.
+    package mutating func disconnected(_ id: UInt64, now: MonotonicTime, into actions: inout [Action]) {
+        if life.disconnected(id) { loseConnection(now: now, into: &actions) }
+    }
+
+    private mutating func loseConnection(now: MonotonicTime, into actions: inout [Action]) {
+        if case .none = life.connection { return }
+        life.lost()
+        control = []
+        forgetDueCredits()
+        guard !life.isOver else { return }
+        unplaced = []
+        for number in unplacedNumbers { actions.append(.messageEnded(number: number, .dropped)) }
+        (unplacedNumbers, unplacedPlace) = ([], 0)
+        endIfDone(now: now, into: &actions)
+    }
+
+    /// Whether nothing counts any more that comes in over a connection.
+    package func isDone(with id: UInt64) -> Bool { life.isDone(with: id) }
+
+    /// The number of the present connection; where there is none, of the last one.
+    package var connectionID: UInt64 { life.connectionID }
+}
+
+extension ClientOpening {
+    /// The highest version that both sides speak; nil when there is none.
+    package var commonVersion: UInt32? {
+        let version = min(maximumVersion, SessionVersion.highest)
+        return version >= max(minimumVersion, SessionVersion.lowest) ? version : nil
+    }
+}
+
+extension SessionTerms {
+    /// The terms of a session whose peer has said other ones when it came back.
+    fileprivate func raised(by later: SessionTerms) -> SessionTerms {
+        SessionTerms(
+            window: SessionWindow(
+                frameCount: max(window.frameCount, later.window.frameCount),
+                byteCount: max(window.byteCount, later.window.byteCount)
+            ),
+            credit: credit,
+            maximumRequestCount: later.maximumRequestCount,
+            maximumFrameLength: max(maximumFrameLength, later.maximumFrameLength)
+        )
+    }
+}

@@ -1,0 +1,438 @@
+package import LifelineCore
+
+// Frames that come in.
+extension SessionMachine {
+    /// A frame came in over a connection, without its length in front. What actions borrow of it is valid as long as
+    /// it.
+    package mutating func receive(
+        _ frame: UnsafeRawBufferPointer,
+        over id: UInt64,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) {
+        guard life.hears(id) else { return receivedTooLate(frame, over: id, now: now, into: &actions) }
+        do {
+            let inner = try InboundFrame(parsing: frame)
+            if life.isOpening {
+                try receiveWhileOpening(inner, now: now, into: &actions)
+            } else {
+                try receive(inner, cost: frame.count + SessionSize.frameOverhead, now: now, into: &actions)
+            }
+        } catch {
+            if life.isOpening {
+                notWelcomed(error, into: &actions)
+            } else {
+                violated(error, now: now, into: &actions)
+            }
+        }
+        endIfDone(now: now, into: &actions)
+    }
+
+    /// A frame came in over a connection that is given up, or over an older one. All comes again but the goodbye of a
+    /// client whose session is over.
+    private mutating func receivedTooLate(
+        _ frame: UnsafeRawBufferPointer,
+        over id: UInt64,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) {
+        guard role == .server, !life.isOver, life.isGivenUp(id),
+            let inner = try? InboundFrame(parsing: frame), inner.kind == .goodbye,
+            let goodbye = try? SessionGoodbye(parsing: inner.body), goodbye.code == .closed
+        else { return }
+        end(.saidByPeer(goodbye), now: now, into: &actions)
+    }
+
+    /// Bytes came in over a connection that are no frame: it is too long, or its length is malformed.
+    package mutating func receivedViolation(
+        _ violation: SessionViolation,
+        over id: UInt64,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) {
+        guard life.hears(id) else { return }
+        if life.isOpening {
+            notWelcomed(violation, into: &actions)
+        } else {
+            violated(violation, now: now, into: &actions)
+        }
+    }
+
+    private mutating func receiveWhileOpening(
+        _ frame: InboundFrame,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) throws(SessionViolation) {
+        switch frame.kind {
+        case .welcome?: try receiveWelcome(frame.body, now: now, into: &actions)
+        case .goodbye?: receive(try SessionGoodbye(parsing: frame.body), now: now, into: &actions)
+        // The connection answers pings before its session is open.
+        case .ping?, .pong?, nil: return
+        case .hello?: throw .unexpectedFrame
+        case let kind?: if kind.lane != nil || kind.isUnplacedMessage { throw .notOpened }
+        }
+    }
+
+    /// What cannot be read says nothing of the session; a welcome that can breaks its rules.
+    private mutating func receiveWelcome(
+        _ body: UnsafeRawBufferPointer,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) throws(SessionViolation) {
+        let welcome: ServerOpening
+        do {
+            welcome = try ServerOpening(parsing: body)
+        } catch {
+            if case .undecodable = error { throw error }
+            return violated(error, now: now, into: &actions)
+        }
+        receive(welcome, now: now, into: &actions)
+    }
+
+    @inline(__always)
+    private mutating func receive(
+        _ frame: InboundFrame,
+        cost: Int,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) throws(SessionViolation) {
+        guard let kind = frame.kind else { return }
+        switch kind.lane {
+        case .ordinary?: try receiveOrdinary(kind, frame.body, cost: cost, now: now, into: &actions)
+        case .urgent?: try receiveUrgent(kind, frame.body, cost: cost, now: now, into: &actions)
+        case nil: try receiveUnplaced(kind, frame.body, cost: cost, now: now, into: &actions)
+        }
+    }
+
+    // MARK: The ordinary lane
+
+    private mutating func receiveOrdinary(
+        _ kind: FrameKind,
+        _ body: UnsafeRawBufferPointer,
+        cost: Int,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) throws(SessionViolation) {
+        switch kind {
+        case .push, .requestPart, .responsePart:
+            // A frame that cannot be kept has no place, and comes again.
+            guard mayKeep(cost) else { return sendAway() }
+        default: break
+        }
+        let place = try inbound.receive(cost: cost)
+        switch kind {
+        case .push:
+            let message = try InboundMessage(kind, body)
+            try checkPush(message)
+            try peerPushCredits[Int(message.method) - 1].receive(cost)
+            actions.append(.push(message, receipt(place, cost, .push(method: message.method))))
+            return
+        case .request:
+            try receiveRequest(try InboundMessage(kind, body), cost: cost, now: now, into: &actions)
+        case .requestPart:
+            let message = try InboundMessage(kind, body)
+            if let part = try requestPart(message, place, cost: cost) {
+                actions.append(part)
+                return
+            }
+        case .responsePart:
+            let message = try InboundMessage(kind, body)
+            if let part = try responsePart(message, place, cost: cost) {
+                actions.append(part)
+                return
+            }
+        case .requestEnd:
+            try receiveEnd(try InboundMessage(kind, body), place, into: &actions)
+        case .response:
+            try receiveResponse(try InboundMessage(kind, body), now: now, into: &actions)
+        case .method:
+            try receiveMethod(try MethodName(parsing: body), into: &actions)
+        default:
+            break
+        }
+        inbound.finish(place, cost: cost, now: now)
+    }
+
+    private func receipt(_ place: UInt64, _ cost: Int, _ source: Receipt.Source) -> Receipt {
+        Receipt(session: session, place: place, cost: cost, source: source)
+    }
+
+    @inline(__always)
+    private func checkPush(_ message: InboundMessage) throws(SessionViolation) {
+        guard message.method >= 1, message.method <= peerMethods.count else { throw .unknownMethod(message.method) }
+        if message.exceedsEntryLimits { throw .tooManyEntries }
+    }
+
+    private mutating func requestPart(
+        _ message: InboundMessage,
+        _ place: UInt64,
+        cost: Int
+    ) throws(SessionViolation) -> Action? {
+        guard let stream = peerStreams[message.serial] else {
+            try receivePartWithoutStream(message.serial, place)
+            return nil
+        }
+        guard stream.receive != nil, !stream.hasEnded else {
+            // One that is sent at most once may be overtaken by the end.
+            if place != 0 { throw .partsAfterEnd }
+            lateMessageCount += 1
+            return nil
+        }
+        if place != 0 { try peerStreams[message.serial]?.receive?.receive(cost) }
+        return .requestPart(stream.request, message, receipt(place, cost, .requestPart(stream.request)))
+    }
+
+    private mutating func responsePart(
+        _ message: InboundMessage,
+        _ place: UInt64,
+        cost: Int
+    ) throws(SessionViolation) -> Action? {
+        guard let id = requests.id(serial: message.serial) else {
+            lateMessageCount += 1
+            return nil
+        }
+        if place != 0 {
+            let credit = ReceiveCredit(limit: options.inboundCredit)
+            try ownStreams[message.serial, default: OwnStream(send: nil, receive: credit)].receive.receive(cost)
+        }
+        return .responsePart(id, message, receipt(place, cost, .responsePart(serial: message.serial)))
+    }
+
+    private mutating func receiveEnd(
+        _ message: InboundMessage,
+        _ place: UInt64,
+        into actions: inout [Action]
+    ) throws(SessionViolation) {
+        guard let stream = peerStreams[message.serial] else {
+            return try receivePartWithoutStream(message.serial, place)
+        }
+        guard stream.receive != nil, !stream.hasEnded else { throw .partsAfterEnd }
+        peerStreams[message.serial]?.hasEnded = true
+        actions.append(.requestEnded(stream.request))
+    }
+
+    /// A part, or the end of parts, came of a request that has none, or has ended.
+    private mutating func receivePartWithoutStream(_ serial: UInt32, _ place: UInt64) throws(SessionViolation) {
+        // One that is sent at most once breaks no rule.
+        if place != 0, running.request(serial: serial) != nil { throw .partsAfterEnd }
+        lateMessageCount += 1
+    }
+
+    private mutating func receiveMethod(_ method: MethodName, into actions: inout [Action]) throws(SessionViolation) {
+        guard peerMethods.count < MethodNumbers.maximumCount else { throw .tooManyMethods }
+        guard method.number == UInt32(peerMethods.count + 1) else { throw .methodNumber(method.number) }
+        guard peerMethodNames.insert(ExactName(method.name)).inserted else { throw .methodNumber(method.number) }
+        peerMethods.append(method.name)
+        peerMethodByteCount += method.name.utf8.count + SessionSize.frameOverhead
+        peerPushCredits.append(ReceiveCredit(limit: options.inboundCredit))
+        actions.append(.method(number: method.number, name: method.name))
+    }
+
+    private mutating func receiveRequest(
+        _ message: InboundMessage,
+        cost: Int,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) throws(SessionViolation) {
+        guard message.serial != 0 else { throw .noSerial }
+        guard message.method >= 1, message.method <= peerMethods.count else { throw .unknownMethod(message.method) }
+        guard !message.hasParts || message.payload.isEmpty else { throw .payloadWithParts }
+        let refusal = refusal(of: message, cost: cost)
+        let deadline =
+            message.timeoutMilliseconds == 0 ? nil : now + Duration(wireMilliseconds: message.timeoutMilliseconds)
+        // What is refused is not kept.
+        let request = running.begin(serial: message.serial, deadline: deadline, byteCount: refusal == nil ? cost : 0)
+        guard let request else { throw .serialInUse(message.serial) }
+        guard urgent.keptSize.frameCount < Self.urgentFrameLimit else { throw .urgentFramesUnacknowledged }
+        if message.hasParts { beginPeerStream(request, receive: ReceiveCredit(limit: options.inboundCredit)) }
+        if let refusal {
+            actions.append(.refuse(request, method: message.method, refusal))
+        } else {
+            actions.append(.begin(request, message, deadline: deadline))
+        }
+    }
+
+    /// Most requests have no parts, and neither have their responses: those have no stream.
+    mutating func beginPeerStream(_ request: IncomingRequest, receive: ReceiveCredit? = nil) {
+        guard peerStreams[request.serial] == nil else { return }
+        peerStreams[request.serial] = PeerStream(
+            request: request,
+            send: SendCredit(initial: initialCredit),
+            receive: receive,
+            hasEnded: false
+        )
+    }
+
+    /// Why a request that has come is not processed; nil when it is.
+    private func refusal(of message: InboundMessage, cost: Int) -> RequestRefusal? {
+        if life.isClosing { return .closing }
+        if message.exceedsEntryLimits { return .tooManyEntries }
+        guard running.count < options.maximumRunningCount,
+            running.byteCount + cost <= options.inboundWindow.byteCount || running.isEmpty
+        else { return .tooManyRunning }
+        guard running.count < allowance.handlerCount else { return .serverHandlers }
+        // Responses that the peer does not acknowledge, beside all that this side may ask and push.
+        let kept = ordinary.keptSize
+        guard kept.frameCount <= 3 * options.outboundLimit.frameCount,
+            kept.byteCount <= 3 * options.outboundLimit.byteCount
+        else { return .tooManyResponses }
+        return mayKeep(cost) ? nil : .serverMemory
+    }
+
+    private mutating func receiveResponse(
+        _ message: InboundMessage,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) throws(SessionViolation) {
+        if message.exceedsEntryLimits { throw .tooManyEntries }
+        // One that was not sent cannot be answered.
+        guard let request = requests.waiter(serial: message.serial), wasSent(request),
+            case .answer(let id, _) = requests.receivedResponse(serial: message.serial)
+        else {
+            lateMessageCount += 1
+            return
+        }
+        // One that was answered before all of it was sent needs not be sent further.
+        endOwnStream(message.serial, into: &actions)
+        actions.append(.completed(id, message))
+    }
+
+    // MARK: The urgent lane
+
+    private mutating func receiveUrgent(
+        _ kind: FrameKind,
+        _ body: UnsafeRawBufferPointer,
+        cost: Int,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) throws(SessionViolation) {
+        try urgentInbound.receive(cost: cost, now: now)
+        switch kind {
+        case .urgentResponse:
+            try receiveResponse(try InboundMessage(kind, body), now: now, into: &actions)
+        case .cancel:
+            let message = try InboundMessage(kind, body)
+            guard let request = running.cancel(serial: message.serial) else { return }
+            endPeerStream(message.serial, into: &actions)
+            actions.append(.cancelRequest(request))
+        default: break
+        }
+    }
+
+    // MARK: Frames without a place
+
+    private mutating func receiveUnplaced(
+        _ kind: FrameKind,
+        _ body: UnsafeRawBufferPointer,
+        cost: Int,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) throws(SessionViolation) {
+        switch kind {
+        case .acknowledgement:
+            try receive(try Acknowledgement(parsing: body), now: now, into: &actions)
+        case .credit:
+            receive(try CreditGrant(parsing: body), now: now, into: &actions)
+        case .goodbye:
+            receive(try SessionGoodbye(parsing: body), now: now, into: &actions)
+        case .hello:
+            throw role == .server ? .openedTwice : .unexpectedFrame
+        case .welcome:
+            throw role == .client ? .openedTwice : .unexpectedFrame
+        case .unplacedPush, .unplacedRequestPart, .unplacedResponsePart:
+            try receiveAtMostOnce(kind, try InboundMessage(kind, body), cost: cost, into: &actions)
+        default: break
+        }
+    }
+
+    private mutating func receiveAtMostOnce(
+        _ kind: FrameKind,
+        _ message: InboundMessage,
+        cost: Int,
+        into actions: inout [Action]
+    ) throws(SessionViolation) {
+        if kind == .unplacedPush { try checkPush(message) }
+        // They share the window with the messages that have places.
+        let taken = inbound.unprocessedSize + unplacedSize
+        guard mayKeep(cost), options.inboundWindow.takes(cost, besides: taken) else {
+            droppedMessageCount += 1
+            return
+        }
+        let action: Action? =
+            switch kind {
+            case .unplacedPush: .push(message, receipt(0, cost, .push(method: message.method)))
+            case .unplacedRequestPart: try requestPart(message, 0, cost: cost)
+            default: try responsePart(message, 0, cost: cost)
+            }
+        guard let action else { return }
+        unplacedSize.add(cost)
+        actions.append(action)
+    }
+
+    private mutating func receive(
+        _ acknowledgement: Acknowledgement,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) throws(SessionViolation) {
+        // What was not sent over this connection cannot have come: the opening said so. Places are counted, and would
+        // shift if what is to be sent again were left out.
+        let last = max(acknowledgement.ordinary, acknowledgement.ranges.last?.upperBound ?? 0)
+        guard last < ordinary.nextToSend else { throw .unknownAcknowledgement(SessionPlace(.ordinary, last)) }
+        guard acknowledgement.urgent < urgent.nextToSend else {
+            throw .unknownAcknowledgement(SessionPlace(.urgent, acknowledgement.urgent))
+        }
+        acknowledged(upTo: acknowledgement.ordinary, urgent: acknowledgement.urgent, into: &actions)
+        for range in acknowledgement.ranges {
+            var released: [UInt64] = []
+            ordinary.acknowledge(range) { place, tag, _ in if tag.hasDetails { released.append(place) } }
+            for place in released { processed(place, into: &actions) }
+        }
+        admitWaiting(now: now, into: &actions)
+    }
+
+    mutating func acknowledged(upTo place: UInt64, urgent urgentPlace: UInt64, into actions: inout [Action]) {
+        // Few messages have details; an empty array costs nothing.
+        var released: [UInt64] = []
+        ordinary.acknowledge(upTo: place) { place, tag, _ in if tag.hasDetails { released.append(place) } }
+        for place in released { processed(place, into: &actions) }
+        urgent.acknowledge(upTo: urgentPlace) { _, _, _ in }
+    }
+
+    private mutating func processed(_ place: UInt64, into actions: inout [Action]) {
+        guard let details = forgetDetails(of: place), details.isObserved else { return }
+        actions.append(.messageEnded(number: details.number, .processed))
+    }
+
+    private mutating func receive(_ grant: CreditGrant, now: MonotonicTime, into actions: inout [Action]) {
+        switch grant.target {
+        case .method(let number):
+            guard number >= 1, number <= pushCredits.count, pushCredits[Int(number) - 1].grant(grant.bytes) else {
+                return
+            }
+            waiting.makeReady(.pushes(methods.name(number)))
+        case .requestParts(let serial):
+            guard ownStreams[serial]?.send?.grant(grant.bytes) == true else { return }
+            waiting.makeReady(.requestParts(serial: serial))
+        case .responseParts(let serial):
+            if let request = running.request(serial: serial) { beginPeerStream(request) }
+            guard let request = peerStreams[serial]?.request, peerStreams[serial]?.send.grant(grant.bytes) == true
+            else {
+                return
+            }
+            waiting.makeReady(.responseParts(request))
+        }
+        admitWaiting(now: now, into: &actions)
+    }
+
+    /// What came cannot be kept, and is sent again when the client comes back.
+    private mutating func sendAway() {
+        let message = "The sessions of the server keep as much as they may together."
+        giveUpConnection(.inOrder, saying: SessionGoodbye(.draining, message, pause: allowance.pause))
+    }
+}
+
+extension FrameKind {
+    var isUnplacedMessage: Bool {
+        self == .unplacedPush || self == .unplacedRequestPart || self == .unplacedResponsePart
+    }
+}

@@ -1,0 +1,414 @@
+package import LifelineCore
+
+// What this side sends: pushes and parts, and how they come into the log.
+extension SessionMachine {
+    /// What the user says in a message: encoded fields of its kind, such as metadata, and the encoded message.
+    package struct Content {
+        let fields: UnsafeRawBufferPointer
+        let payload: UnsafeRawBufferPointer
+
+        package init(
+            fields: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
+            payload: UnsafeRawBufferPointer
+        ) {
+            (self.fields, self.payload) = (fields, payload)
+        }
+
+        var byteCount: Int { fields.count + payload.count }
+    }
+
+    /// Sends a push.
+    ///
+    /// - Parameter isObserved: whether to tell when it was sent or processed.
+    package mutating func push(
+        _ method: String,
+        _ content: Content,
+        _ delivery: SessionDelivery = .reliable,
+        isObserved: Bool = false,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) -> Offer {
+        guard !life.isOver, !life.isClosing else { return .closed }
+        guard let number = methodNumber(method) else { return .badMethod }
+        let message = OutgoingMessage(kind: .push, scope: .pushes(method), method: number)
+        return send(message, content, delivery, isObserved: isObserved, now: now, into: &actions)
+    }
+
+    /// Sends a part of the response to a request of the peer's.
+    package mutating func sendPart(
+        ofResponseTo request: IncomingRequest,
+        _ content: Content,
+        _ delivery: SessionDelivery = .reliable,
+        isObserved: Bool = false,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) -> Offer {
+        guard !life.isOver else { return .closed }
+        guard running.isWaitedFor(request) else { return .dropped }
+        beginPeerStream(request)
+        let message = OutgoingMessage(kind: .responsePart, scope: .responseParts(request), serial: request.serial)
+        let offer = send(message, content, delivery, isObserved: isObserved, now: now, into: &actions)
+        switch offer {
+        // Its response comes behind it, in the same lane.
+        case .accepted, .waits: if !delivery.isAtMostOnce { running.sentPart(of: request) }
+        case .dropped, .tooLong, .exhausted, .badMethod, .closed: break
+        }
+        return offer
+    }
+
+    /// Sends a part of a request of this side's.
+    package mutating func sendPart(
+        of request: RequestID,
+        _ content: Content,
+        _ delivery: SessionDelivery = .reliable,
+        isObserved: Bool = false,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) -> Offer {
+        guard !life.isOver else { return .closed }
+        let serial = RequestTable<OwnRequest>.serial(of: request)
+        guard requests.waiter(of: request) != nil, takesParts(serial) else { return .dropped }
+        let message = OutgoingMessage(kind: .requestPart, scope: .requestParts(serial: serial), serial: serial)
+        return send(message, content, delivery, isObserved: isObserved, now: now, into: &actions)
+    }
+
+    /// The last part of a request of this side's was sent. Returns whether the request still waits for its response.
+    package mutating func endParts(of request: RequestID, now: MonotonicTime, into actions: inout [Action]) -> Bool {
+        let serial = RequestTable<OwnRequest>.serial(of: request)
+        guard !life.isOver, requests.waiter(of: request) != nil, takesParts(serial) else { return false }
+        ownStreams[serial]?.hasEnded = true
+        let scope = MessageScope.requestParts(serial: serial)
+        if waiting.isWaiting(in: scope) || isHeld(scope, serial: serial) {
+            waiting.append(WaitingMessage(kind: .requestEnd, scope: scope, serial: serial, isAwaited: false))
+        } else {
+            appendEnd(serial: serial)
+        }
+        return true
+    }
+
+    /// Whether a request of this side's has parts, of which more may follow.
+    private func takesParts(_ serial: UInt32) -> Bool {
+        ownStreams[serial].map { $0.send != nil && !$0.hasEnded } ?? false
+    }
+
+    /// A message before it has a place.
+    struct OutgoingMessage {
+        let kind: FrameKind
+        let scope: MessageScope
+        var method: UInt32 = 0
+        var serial: UInt32 = 0
+    }
+
+    private mutating func send(
+        _ message: OutgoingMessage,
+        _ content: Content,
+        _ delivery: SessionDelivery,
+        isObserved: Bool,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) -> Offer {
+        let cost = content.byteCount + SessionSize.frameOverhead
+        if let limit = limit(for: content.byteCount) { return .tooLong(limit: limit) }
+        let isKept = mayKeep(cost)
+        if delivery.isAtMostOnce {
+            guard isKept, life.canSend, !isHeld(message.scope, serial: message.serial),
+                unplaced.count < SessionTerms.smallestCredit
+            else { return .dropped }
+            return sendUnplaced(message, content, isObserved: isObserved)
+        }
+        guard isKept else { return .exhausted }
+        if delivery.key != nil || delivery.timeToLive != nil || isObserved {
+            return sendSpecial(message, content, delivery, isObserved: isObserved, now: now, into: &actions)
+        }
+        let frame = OutboundFrame(message, content)
+        guard !waiting.isWaiting(in: message.scope), takes(message, frame.cost) else {
+            return wait(message, content, delivery, isObserved: false, deadline: nil)
+        }
+        append(frame, message, tag: OutboundLog.Tag(.plain))
+        return .accepted(number: 0)
+    }
+
+    /// Sends a message that has a key or a time to live, or is observed.
+    private mutating func sendSpecial(
+        _ message: OutgoingMessage,
+        _ content: Content,
+        _ delivery: SessionDelivery,
+        isObserved: Bool,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) -> Offer {
+        let deadline = delivery.timeToLive.map { now + $0 }
+        let frame = OutboundFrame(message, content)
+        let key = delivery.key.map { ScopedKey(scope: message.scope, key: $0) }
+        // A message that replaces an accepted one is accepted, too: else neither would be sent if its sender gave up.
+        var isAccepted = false
+        if let key, let newest = newestByKey[key] {
+            switch newest {
+            case .waiting(let number):
+                var newer = waitingMessage(message, content, delivery, isObserved: isObserved, deadline: deadline)
+                newer.isAwaited = waiting[number]?.isAwaited ?? true
+                waiting.replace(number, with: newer)
+                noteWaiting(newer)
+                actions.append(.messageEnded(number: number, .replaced))
+                return newer.isAwaited ? .waits(number: newer.number) : .accepted(number: newer.number)
+            case .logged(let place):
+                if replaceLogged(place, frame, message, delivery, isObserved, deadline, key, into: &actions) {
+                    return .accepted(number: nextNumber - 1)
+                }
+                isAccepted = place >= ordinary.sentEnd
+            }
+        }
+        guard !waiting.isWaiting(in: message.scope), takes(message, frame.cost + Self.detailsOverhead) else {
+            return wait(
+                message,
+                content,
+                delivery,
+                isObserved: isObserved,
+                deadline: deadline,
+                isAccepted: isAccepted
+            )
+        }
+        let number = takeNumber()
+        let details = MessageDetails(
+            number: number,
+            scope: message.scope,
+            delivery: delivery,
+            deadline: deadline,
+            key: key,
+            isObserved: isObserved
+        )
+        append(frame, message, details)
+        return .accepted(number: number)
+    }
+
+    /// Puts a newer message in the place of one that was not sent, where there is room; else gives the older one's
+    /// place up. Returns whether the newer one has a place.
+    private mutating func replaceLogged(
+        _ place: UInt64,
+        _ frame: OutboundFrame,
+        _ message: OutgoingMessage,
+        _ delivery: SessionDelivery,
+        _ isObserved: Bool,
+        _ deadline: MonotonicTime?,
+        _ key: ScopedKey,
+        into actions: inout [Action]
+    ) -> Bool {
+        // The peer may have what was sent.
+        guard place >= ordinary.sentEnd, let older = details[place] else { return false }
+        let olderCost = ordinary.withFrame(place) { OutboundLog.cost($0.count) }
+        giveBackCredit(olderCost, message)
+        // Others may stand behind it, which have used the credit.
+        let isCovered = frame.cost <= olderCost || credit(of: message)?.covers(frame.cost) != false
+        let isReplaced =
+            isCovered && hasRoom(for: frame.cost, besides: olderCost)
+            && ordinary.replace(place, byteCount: frame.byteCount) { frame.write(to: $0) }
+        actions.append(.messageEnded(number: older.number, .replaced))
+        guard isReplaced else {
+            ordinary.blank(place)
+            forgetDetails(of: place)
+            return false
+        }
+        useCredit(frame.cost, message)
+        setDetails(
+            MessageDetails(
+                number: takeNumber(),
+                scope: message.scope,
+                delivery: delivery,
+                deadline: deadline,
+                key: key,
+                isObserved: isObserved
+            ),
+            of: place
+        )
+        return true
+    }
+
+    private mutating func sendUnplaced(_ message: OutgoingMessage, _ content: Content, isObserved: Bool) -> Offer {
+        var message = message
+        message = OutgoingMessage(
+            kind: message.kind.unplaced,
+            scope: message.scope,
+            method: message.method,
+            serial: message.serial
+        )
+        switch message.kind {
+        case .unplacedPush: unplacedPlace = max(unplacedPlace, lastMethodPlace)
+        case .unplacedRequestPart:
+            unplacedPlace = max(unplacedPlace, requests.waiter(serial: message.serial)?.place ?? 0)
+        default: break
+        }
+        let frame = OutboundFrame(message, content)
+        let start = unplaced.count
+        unplaced.append(contentsOf: repeatElement(0, count: frame.byteCount))
+        unplaced.withUnsafeMutableBytes { frame.write(to: $0.baseAddress! + start) }
+        guard isObserved else { return .accepted(number: 0) }
+        unplacedNumbers.append(takeNumber())
+        return .accepted(number: nextNumber - 1)
+    }
+
+    // MARK: Room and credit
+
+    /// The limit that a message of so many bytes exceeds by itself; nil: none.
+    func limit(for byteCount: Int) -> Int? {
+        let limit = min(peerFrameLimit, peerWindow.byteCount) - 2 * SessionSize.frameOverhead
+        return byteCount > limit ? limit : nil
+    }
+
+    /// Whether the session may keep so many bytes more: otherwise all sessions of the server keep as much as they may.
+    func mayKeep(_ byteCount: Int) -> Bool {
+        allowance.byteCount == .max || keptByteCount + byteCount <= allowance.byteCount
+    }
+
+    /// Whether the log of the ordinary lane has room. One message alone may be larger: it would wait for ever.
+    func hasRoom(for cost: Int, besides replaced: Int = 0) -> Bool {
+        let kept = ordinary.keptSize
+        let byteCount = kept.byteCount + details.count * Self.detailsOverhead
+        return kept.frameCount < options.outboundLimit.frameCount
+            && (byteCount - replaced + cost <= options.outboundLimit.byteCount || kept.frameCount == 0)
+    }
+
+    @inline(__always)
+    private func takes(_ message: OutgoingMessage, _ cost: Int) -> Bool {
+        hasRoom(for: cost) && !waiting.hasReady && !isHeld(message.scope, serial: message.serial)
+            && hasCredit(message)
+    }
+
+    /// The serial of the request that parts of a response belong to; nil where it has ended. Another request may have
+    /// it by then.
+    private func peerSerial(of scope: MessageScope) -> UInt32? {
+        guard case .responseParts(let request) = scope, peerStreams[request.serial]?.request == request else {
+            return nil
+        }
+        return request.serial
+    }
+
+    func credit(of message: OutgoingMessage) -> SendCredit? {
+        switch message.kind {
+        case .push: pushCredits[Int(message.method) - 1]
+        case .requestPart: ownStreams[message.serial]?.send
+        case .responsePart: peerSerial(of: message.scope).flatMap { peerStreams[$0]?.send }
+        default: nil
+        }
+    }
+
+    func hasCredit(_ message: OutgoingMessage) -> Bool { credit(of: message)?.hasLeft ?? true }
+
+    mutating func useCredit(_ cost: Int, _ message: OutgoingMessage) {
+        switch message.kind {
+        case .push: pushCredits[Int(message.method) - 1].use(cost)
+        case .requestPart: ownStreams[message.serial]?.send?.use(cost)
+        case .responsePart: if let serial = peerSerial(of: message.scope) { peerStreams[serial]?.send.use(cost) }
+        default: break
+        }
+    }
+
+    /// A message of the scope has ended unsent, or its place is a blank.
+    mutating func giveBackCredit(_ cost: Int, _ message: OutgoingMessage) {
+        switch message.kind {
+        case .push: pushCredits[Int(message.method) - 1].giveBack(cost)
+        case .requestPart: ownStreams[message.serial]?.send?.giveBack(cost)
+        case .responsePart: if let serial = peerSerial(of: message.scope) { peerStreams[serial]?.send.giveBack(cost) }
+        default: break
+        }
+        waiting.makeReady(message.scope)
+    }
+
+    // MARK: The log
+
+    /// The number of a method, which the peer is told of; nil where there can be none.
+    mutating func methodNumber(_ name: String) -> UInt32? {
+        if let number = methods.number(of: name) { return number }
+        let length = name.utf8.count
+        guard methods.count < MethodNumbers.maximumCount, length > 0, length <= MethodName.maximumByteCount else {
+            return nil
+        }
+        let number = methods.add(name)
+        pushCredits.append(SendCredit(initial: initialCredit))
+        var name = name
+        name.withUTF8 { name in
+            let frame = OutboundFrame(.method, method: number, payload: UnsafeRawBufferPointer(name))
+            lastMethodPlace = appendOrdinary(frame, tag: OutboundLog.Tag(.method))
+        }
+        return number
+    }
+
+    @discardableResult
+    mutating func appendOrdinary(_ frame: OutboundFrame, capacity: Int? = nil, tag: OutboundLog.Tag) -> UInt64 {
+        ordinary.append(byteCount: frame.byteCount, capacity: capacity, tag: tag) { frame.write(to: $0) }
+    }
+
+    mutating func append(_ frame: OutboundFrame, _ message: OutgoingMessage, tag: OutboundLog.Tag) {
+        useCredit(frame.cost, message)
+        appendOrdinary(frame, tag: tag)
+    }
+
+    mutating func append(_ frame: OutboundFrame, _ message: OutgoingMessage, _ details: MessageDetails) {
+        useCredit(frame.cost, message)
+        // A value that grows moves to the end each time that its room has doubled, and so seldom.
+        let capacity = details.key == nil ? nil : max(64, frame.byteCount.nextPowerOfTwo)
+        let place = appendOrdinary(frame, capacity: capacity, tag: OutboundLog.Tag(.awaited, hasDetails: true))
+        setDetails(details, of: place)
+    }
+
+    mutating func setDetails(_ details: MessageDetails, of place: UInt64) {
+        if let older = self.details.updateValue(details, forKey: place) { expiringPlaces[older.number] = nil }
+        if let key = details.key { newestByKey[key] = .logged(place: place) }
+        guard let deadline = details.deadline else { return }
+        expiringPlaces[details.number] = place
+        logDeadlines.insert(deadline, id: details.number)
+        compactDeadlines()
+    }
+
+    /// The message of a place has ended.
+    @discardableResult
+    mutating func forgetDetails(of place: UInt64) -> MessageDetails? {
+        guard let details = details.removeValue(forKey: place) else { return nil }
+        if let key = details.key, case .logged(place)? = newestByKey[key] { newestByKey[key] = nil }
+        if expiringPlaces.removeValue(forKey: details.number) != nil { compactDeadlines() }
+        return details
+    }
+
+    private mutating func compactDeadlines() {
+        let places = expiringPlaces
+        logDeadlines.compact(liveCount: places.count) { places[$0] != nil }
+    }
+
+    mutating func appendEnd(serial: UInt32) {
+        appendOrdinary(OutboundFrame(.requestEnd, serial: serial), tag: OutboundLog.Tag(.plain))
+    }
+
+    mutating func takeNumber() -> UInt64 {
+        defer { nextNumber += 1 }
+        return nextNumber
+    }
+}
+
+extension OutboundFrame {
+    init(_ message: SessionMachine.OutgoingMessage, _ content: SessionMachine.Content) {
+        self.init(
+            message.kind,
+            serial: message.serial,
+            method: message.method,
+            fields: content.fields,
+            payload: content.payload
+        )
+    }
+
+    /// As windows and credits count it.
+    var cost: Int { OutboundLog.cost(byteCount) }
+}
+
+extension FrameKind {
+    /// The kind of the same message when it is sent at most once.
+    var unplaced: FrameKind {
+        switch self {
+        case .push: .unplacedPush
+        case .requestPart: .unplacedRequestPart
+        default: .unplacedResponsePart
+        }
+    }
+}
+
+extension Int {
+    fileprivate var nextPowerOfTwo: Int { self <= 1 ? 1 : 1 << (Int.bitWidth - (self - 1).leadingZeroBitCount) }
+}

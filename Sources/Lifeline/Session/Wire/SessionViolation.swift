@@ -1,0 +1,80 @@
+/// How a peer broke the rules of the session protocol.
+package enum SessionViolation: Error, Hashable, Sendable {
+    /// It has processed or received what was never sent.
+    case unknownAcknowledgement(SessionPlace)
+    /// When it came back it said to have processed less than it had said before.
+    case acknowledgementWentBack(SessionPlace)
+    /// It sent more than the window of a lane before anything was processed.
+    case windowExceeded(SessionLane)
+    /// It sent this before, or instead of, opening the session.
+    case notOpened
+    /// It opened the session twice on one connection.
+    case openedTwice
+    /// It chose a version that was not offered.
+    case version(UInt32)
+    /// It went on with another session than the one that was named.
+    case otherSession
+    /// Its frame is none of those that this side takes: a hello from a server, a welcome from a client.
+    case unexpectedFrame
+    /// It used the serial of a request that has no response yet.
+    case serialInUse(UInt32)
+    /// It sent a request with serial 0, which stands for none.
+    case noSerial
+    /// Its welcome has a session's name, or a token, of another length than 16 bytes: so many.
+    case malformedCredentials(byteCount: Int)
+    /// Its opening has no window, or one that is too small for a refusal.
+    case emptyWindow
+    /// Its opening has less credit than it must.
+    case smallCredit
+    /// Its frame cannot be taken: it is too long, or is no message. The text says which.
+    case undecodable(String)
+    /// Its push or response has more metadata, or more details, than a message may have.
+    case tooManyEntries
+    /// It has not acknowledged thousands of urgent frames, which are processed as they come.
+    case urgentFramesUnacknowledged
+    /// It takes frames of so many bytes only.
+    case frameLimit(Int)
+    /// It sent more of a method or a stream than its credit allows.
+    case creditExceeded
+    /// Its frame names a method by a number that it has not given.
+    case unknownMethod(UInt32)
+    /// It gave a method this number, which is not the next one.
+    case methodNumber(UInt32)
+    /// It gave numbers to more methods than it may.
+    case tooManyMethods
+    /// It sent a part of a request, or the end, after the end, or for a request without parts.
+    case partsAfterEnd
+    /// Its request has a payload although its parts follow.
+    case payloadWithParts
+
+    /// What happened, for logs and the peer.
+    package var message: String {
+        switch self {
+        case .unknownAcknowledgement(let place):
+            "The \(place.lane) frame \(place.sequence) was acknowledged and never sent."
+        case .acknowledgementWentBack(let place):
+            "The acknowledgement of \(place.lane) frames went back to \(place.sequence)."
+        case .windowExceeded(let lane): "More \(lane) frames came than the window allows."
+        case .notOpened: "A frame came before the session was opened."
+        case .openedTwice: "The session was opened twice on one connection."
+        case .version(let version): "Version \(version) of the session protocol was chosen, which was not offered."
+        case .otherSession: "Another session went on than the one that was named."
+        case .unexpectedFrame: "A frame came that only the other side may send."
+        case .serialInUse(let serial): "A request came with serial \(serial), which another one has."
+        case .noSerial: "A request came with serial 0."
+        case .malformedCredentials(let count): "The name of a session or its token has \(count) bytes, not 16."
+        case .emptyWindow: "The window takes no frame, or less than \(SessionWindow.smallestByteCount) bytes."
+        case .smallCredit: "The credit is less than \(SessionTerms.smallestCredit >> 10) KiB."
+        case .undecodable(let reason): "A frame cannot be taken: \(reason)"
+        case .tooManyEntries: "A message has more metadata or details than one may have."
+        case .frameLimit(let count): "The longest frame that it takes has \(count) bytes, which is less than 4 KiB."
+        case .urgentFramesUnacknowledged: "Thousands of urgent frames were not acknowledged."
+        case .creditExceeded: "More of a method or a stream came than its credit allows."
+        case .unknownMethod(let number): "A frame names method \(number), which has no number yet."
+        case .methodNumber(let number): "A method was given number \(number), which is not the next one."
+        case .tooManyMethods: "More methods were given numbers than one side may have."
+        case .partsAfterEnd: "A part or an end came for a request that has no more parts."
+        case .payloadWithParts: "A request has both a payload and parts."
+        }
+    }
+}

@@ -1,0 +1,24 @@
+import Lifeline
+import LifelineCore
+
+extension MonotonicTime {
+    /// So many milliseconds after the beginning.
+    static func ms(_ milliseconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: milliseconds * 1_000_000) }
+}
+
+extension SessionCredentials {
+    static func test(_ number: UInt64) -> SessionCredentials {
+        SessionCredentials(id: SessionID(number, 1), token: SessionToken(number, 2))
+    }
+}
+
+extension ClientOpening {
+    static func test(
+        _ credentials: SessionCredentials? = nil,
+        attempt: UInt64 = 1,
+        progress: OpeningProgress = OpeningProgress(),
+        terms: SessionTerms = HostileFrame.terms
+    ) -> ClientOpening {
+        ClientOpening(credentials: credentials, attempt: attempt, progress: progress, terms: terms)
+    }
+}

@@ -1,0 +1,329 @@
+import Lifeline
+import LifelineCore
+
+/// One end of a session in a story: its machine, and what the user does with it. It checks what it is told.
+final class MachineEnd {
+    /// A message that this end was asked to send, and what became of it.
+    struct Sent {
+        var method: String
+        var delivery: SessionDelivery
+        /// What its sender was told; nil: nothing yet.
+        var outcome: SessionDeliveryOutcome?
+        var isLost = false
+        /// Whether its sender waits until it is processed.
+        var isObserved = false
+        /// Whether it waits for credit or room no more.
+        var isAccepted = false
+        /// Whether it was told of whole.
+        var isLeftOver = false
+    }
+
+    /// A message that came in and is not consumed.
+    struct Unread {
+        let source: String
+        let id: UInt32
+        let receipt: SessionMachine.Receipt
+    }
+
+    struct Call {
+        let kind: String
+        var partsToSend: Int
+        var hasEnded: Bool
+        var responseParts: [UInt32] = []
+        var sentParts: [UInt32] = []
+        var isCancelled = false
+        let id: UInt32
+    }
+
+    struct Work {
+        let request: IncomingRequest
+        let kind: String
+        let id: UInt32
+        var partsToSend: Int
+        var requestParts: [UInt32] = []
+        var hasEnded: Bool
+        var isCancelled = false
+        /// The part that its handler waits with.
+        var waitingPart: UInt64?
+    }
+
+    let name: String
+    var machine: SessionMachine
+    var actions: [SessionMachine.Action] = []
+    var failure: String?
+
+    var nextID: UInt32 = 1
+    var sent: [UInt32: Sent] = [:]
+    /// The messages that wait or are observed, by their numbers.
+    var idByNumber: [UInt64: UInt32] = [:]
+    var waitingIDs: Set<UInt32> = []
+    var waitingParts: Set<UInt64> = []
+    var received: [String: [UInt32]] = [:]
+    var unread: [Unread] = []
+    var calls: [SessionMachine.RequestID: Call] = [:]
+    var endedCallCount = 0
+    var work: [Work] = []
+    var peerMethods: [UInt32: String] = [:]
+    var openedCount = 0
+    var lostCount = 0
+    var credentials: SessionCredentials?
+    var closings: [(UInt64, SessionClosing)] = []
+    var isOver = false
+
+    init(_ name: String, _ role: SessionRole, _ options: SessionOptions) {
+        self.name = name
+        machine = SessionMachine(role: role, options: options)
+    }
+
+    func fail(_ text: String) { if failure == nil { failure = "\(name): \(text)" } }
+
+    // MARK: What the user does
+
+    func payload(_ id: UInt32, _ size: Int) -> [UInt8] {
+        withUnsafeBytes(of: id.littleEndian) { [UInt8]($0) } + [UInt8](repeating: 7, count: size)
+    }
+
+    static func id(_ payload: UnsafeRawBufferPointer) -> UInt32 {
+        payload.count < 4 ? 0 : payload.loadUnaligned(as: UInt32.self).littleEndian
+    }
+
+    func push(_ method: String, size: Int, _ delivery: SessionDelivery, isObserved: Bool, now: MonotonicTime) {
+        let id = nextID
+        nextID += 1
+        let offer = payload(id, size).withUnsafeBytes {
+            machine.push(
+                method,
+                SessionMachine.Content(payload: $0),
+                delivery,
+                isObserved: isObserved,
+                now: now,
+                into: &actions
+            )
+        }
+        var message = Sent(method: method, delivery: delivery, isObserved: isObserved)
+        switch offer {
+        case .accepted(let number):
+            message.isAccepted = true
+            if number != 0 { idByNumber[number] = id }
+        case .waits(let number):
+            idByNumber[number] = id
+            waitingIDs.insert(id)
+        case .dropped: message.outcome = .dropped
+        case .closed, .exhausted: message.outcome = .unsent
+        case .tooLong, .badMethod: fail("a push was refused: \(offer)")
+        }
+        sent[id] = message
+    }
+
+    /// Asks: `unary`, `server` (stream), `client` (stream) or `both` (ways).
+    func ask(_ kind: String, parts: Int, size: Int, timeout: Duration?, now: MonotonicTime) {
+        let id = nextID
+        nextID += 1
+        let hasParts = kind == "client" || kind == "both"
+        let bytes = hasParts ? [] : payload(id, size)
+        // The request's own number goes in its method, where the payload is none.
+        do {
+            let request = try bytes.withUnsafeBytes { bytes in
+                try machine.request(
+                    "t.S/\(kind)",
+                    SessionMachine.Content(payload: bytes),
+                    hasParts: hasParts,
+                    deadline: timeout.map { now + $0 },
+                    now: now
+                )
+            }
+            calls[request] = Call(kind: kind, partsToSend: hasParts ? parts : 0, hasEnded: !hasParts, id: id)
+        } catch {
+            guard let error = error as? RequestError else { return fail("\(error)") }
+            if error.code != .tooManyInFlight && error.code != .notSent { fail("a request was refused: \(error)") }
+        }
+    }
+
+    func goOnAsking(_ request: SessionMachine.RequestID, size: Int, now: MonotonicTime) {
+        guard let call = calls[request], !call.hasEnded, !call.isCancelled else { return }
+        if call.partsToSend == 0 {
+            calls[request]?.hasEnded = true
+            _ = machine.endParts(of: request, now: now, into: &actions)
+            return
+        }
+        let id = nextID
+        nextID += 1
+        let offer = payload(id, size).withUnsafeBytes {
+            machine.sendPart(of: request, SessionMachine.Content(payload: $0), now: now, into: &actions)
+        }
+        calls[request]?.partsToSend -= 1
+        switch offer {
+        case .accepted, .waits: calls[request]?.sentParts.append(id)
+        case .dropped, .closed, .exhausted: break
+        default: fail("a part was refused: \(offer)")
+        }
+    }
+
+    func goOnAnswering(_ index: Int, size: Int, now: MonotonicTime) {
+        var task = work[index]
+        let hasRequestParts = task.kind == "client" || task.kind == "both"
+        if !task.isCancelled {
+            if task.kind == "client", !task.hasEnded { return }
+            if let part = task.waitingPart, waitingParts.contains(part) { return }
+            if task.partsToSend > 0 {
+                let id = nextID
+                nextID += 1
+                let offer = payload(id, size).withUnsafeBytes {
+                    machine.sendPart(
+                        ofResponseTo: task.request,
+                        SessionMachine.Content(payload: $0),
+                        now: now,
+                        into: &actions
+                    )
+                }
+                if case .waits(let number) = offer {
+                    waitingParts.insert(number)
+                    task.waitingPart = number
+                }
+                task.partsToSend -= 1
+                work[index] = task
+                return
+            }
+            if hasRequestParts, !task.hasEnded { return }
+        }
+        // Says how many parts came, or the request's own number.
+        let answer = hasRequestParts ? UInt32(task.requestParts.count) : task.id
+        work.remove(at: index)
+        let offer = payload(answer, size).withUnsafeBytes {
+            machine.respond(to: task.request, SessionMachine.Content(payload: $0), now: now, into: &actions)
+        }
+        if case .refused(let refusal) = offer {
+            let small = payload(answer, 0)
+            let again = small.withUnsafeBytes {
+                machine.respond(to: task.request, SessionMachine.Content(payload: $0), now: now, into: &actions)
+            }
+            if case .refused = again { fail("a small response was refused: \(refusal)") }
+        }
+    }
+
+    func read(_ index: Int, now: MonotonicTime) {
+        // Of one source in order.
+        let source = unread[index].source
+        guard let first = unread.firstIndex(where: { $0.source == source }) else { return }
+        let item = unread.remove(at: first)
+        machine.finish(item.receipt, now: now)
+    }
+
+    // MARK: What it is told
+
+    func run(now: MonotonicTime) {
+        while !actions.isEmpty {
+            let pending = actions
+            actions = []
+            for action in pending { run(action, now: now) }
+        }
+    }
+
+    private func run(_ action: SessionMachine.Action, now: MonotonicTime) {
+        if isOver, case .closeConnection = action {} else if isOver { return fail("something came behind the end") }
+        switch action {
+        case .push(let message, let receipt):
+            let method = peerMethods[message.method] ?? "?"
+            let id = Self.id(message.payload)
+            received[method, default: []].append(id)
+            unread.append(Unread(source: method, id: id, receipt: receipt))
+        case .begin(let request, let message, _):
+            let kind = String((peerMethods[message.method] ?? "?").dropFirst(4))
+            let hasParts = kind == "client" || kind == "both"
+            if hasParts != message.hasParts { fail("parts_follow is wrong in \(kind)") }
+            let parts = kind == "server" || kind == "both" ? 3 : 0
+            work.append(
+                Work(
+                    request: request,
+                    kind: kind,
+                    id: Self.id(message.payload),
+                    partsToSend: parts,
+                    hasEnded: !hasParts
+                )
+            )
+        case .completed(let id, let message):
+            guard let call = calls.removeValue(forKey: id) else { return fail("a call ended twice") }
+            endedCallCount += 1
+            let answer = Self.id(message.payload)
+            if message.status == 0 {
+                let expected =
+                    call.sentParts.isEmpty && call.kind != "client" && call.kind != "both"
+                    ? call.id : UInt32(call.sentParts.count)
+                if answer != expected, call.hasEnded || call.kind == "unary" {
+                    fail("\(call.kind) was answered with \(answer), not \(expected)")
+                }
+                let parts = call.kind == "server" || call.kind == "both" ? 3 : 0
+                if call.responseParts.count != parts {
+                    fail("\(call.kind) has \(call.responseParts.count) response parts, not \(parts)")
+                }
+            }
+            if call.responseParts != call.responseParts.sorted() { fail("response parts are out of order") }
+        case .requestPart(let request, let message, let receipt):
+            let id = Self.id(message.payload)
+            if let index = work.firstIndex(where: { $0.request == request }) {
+                if work[index].hasEnded { fail("a part came behind the end") }
+                if let last = work[index].requestParts.last, last >= id { fail("request parts are out of order") }
+                work[index].requestParts.append(id)
+            }
+            unread.append(Unread(source: "request \(request.serial)", id: id, receipt: receipt))
+        case .responsePart(let request, let message, let receipt):
+            let id = Self.id(message.payload)
+            if calls[request] == nil { fail("a response part of a call that has ended") }
+            if let last = calls[request]?.responseParts.last, last >= id { fail("response parts are out of order") }
+            calls[request]?.responseParts.append(id)
+            unread.append(Unread(source: "response \(request)", id: id, receipt: receipt))
+        case .requestEnded(let request):
+            if let index = work.firstIndex(where: { $0.request == request }) { work[index].hasEnded = true }
+        case .accepted(let number):
+            waitingParts.remove(number)
+            // Parts have no entry.
+            guard let id = idByNumber[number] else { return }
+            sent[id]?.isAccepted = true
+            if waitingIDs.remove(id) == nil { fail("message \(id) was accepted and does not wait") }
+        case .messageEnded(let number, let outcome):
+            waitingParts.remove(number)
+            guard let id = idByNumber[number] else { return }
+            waitingIDs.remove(id)
+            if let before = sent[id]?.outcome { fail("message \(id) ended twice: \(before), \(outcome)") }
+            sent[id]?.outcome = outcome
+        case .leftOver(let message, _):
+            let id = message.payload.withUnsafeBytes { Self.id($0) }
+            guard let before = sent[id] else { return fail("message \(id) was never sent") }
+            // One that is observed was told of before.
+            if before.isLeftOver || before.outcome != (before.isObserved ? message.outcome : nil) {
+                fail("message \(id) ended twice: \(before), \(message.outcome)")
+            }
+            sent[id]?.outcome = message.outcome
+            sent[id]?.isLeftOver = true
+        case .failed(let id, _):
+            guard calls.removeValue(forKey: id) != nil else { return fail("a call ended twice") }
+            endedCallCount += 1
+        case .refuse(let request, _, _):
+            // A status of 8.
+            let fields: [UInt8] = [0x10, 0x08]
+            _ = fields.withUnsafeBytes { fields in
+                machine.respond(
+                    to: request,
+                    SessionMachine.Content(fields: fields, payload: UnsafeRawBufferPointer(start: nil, count: 0)),
+                    now: now,
+                    into: &actions
+                )
+            }
+        case .cancelRequest(let request):
+            if let index = work.firstIndex(where: { $0.request == request }) { work[index].isCancelled = true }
+        case .method(let number, let name): peerMethods[number] = name
+        case .opened(let credentials, _):
+            openedCount += 1
+            self.credentials = credentials
+        case .sessionLost:
+            lostCount += 1
+            peerMethods = [:]
+        // What came of the lost session is handled, and changes nothing.
+        case .closeConnection(let id, let closing): closings.append((id, closing))
+        case .violated(let violation): fail("the peer broke the rules: \(violation.message)")
+        case .accused(let goodbye): fail("was accused: \(goodbye.message)")
+        case .peerLeaving, .notWelcomed, .sayGoodbye: break
+        case .ended: isOver = true
+        }
+    }
+}

@@ -1,0 +1,288 @@
+import LifelineCore
+import Testing
+
+@testable import Lifeline
+
+/// The life of a session beyond single events: opening, closing, and what a connection takes with it.
+@Suite struct MachineLifeTests {
+    private let now = MonotonicTime.ms(0)
+
+    private func opened(_ role: SessionRole) -> MachineMatrixEnd {
+        let end = MachineMatrixEnd(role)
+        end.open()
+        return end
+    }
+
+    // MARK: Openings
+
+    @Test func aClientThatIsNotWelcomedTriesAgain() {
+        let client = MachineMatrixEnd(.client)
+        _ = client.push(1, now: now)
+        client.connect(now: .ms(5))
+        #expect(client.settle(now: .ms(5)) == "[hello]")
+        let deadline = client.machine.nextDeadline
+        #expect(deadline == .ms(10_005))
+        client.machine.timerFired(now: .ms(10_004), into: &client.actions)
+        #expect(client.takeLine() == "")
+        client.machine.timerFired(now: .ms(10_005), into: &client.actions)
+        #expect(client.takeLine() == "not welcomed")
+        client.welcome(.test(1), isResumed: false, now: .ms(10_005))
+        #expect(client.takeLine() == "", "too late")
+        client.machine.disconnected(1, now: .ms(10_006), into: &client.actions)
+        client.connect(now: .ms(10_007))
+        #expect(client.settle(now: .ms(10_007)) == "[hello]")
+        client.welcome(.test(1), isResumed: false, now: .ms(10_008))
+        #expect(client.takeLine() == "opened 1")
+        let next = client.machine.nextDeadline
+        #expect(next == nil && client.settle(now: .ms(30_000)) == "[o1 method 1 m, o2 push 1]")
+    }
+
+    @Test func aNewSessionHasNoProgress() {
+        let progress = OpeningProgress(processed: 7, received: 7, urgent: 7)
+        let client = MachineMatrixEnd(.client)
+        _ = client.push(1, now: now)
+        client.connect(now: now)
+        client.forget(now: now)
+        client.welcome(.test(1), isResumed: false, progress: progress, now: now)
+        #expect(client.takeLine() == "opened 1" && client.settle(now: now) == "[o1 method 1 m, o2 push 1]")
+        let server = MachineMatrixEnd(.server)
+        let refusal = server.machine.opened(
+            by: .test(.test(9), progress: progress),
+            .test(1),
+            isResumed: false,
+            over: 1,
+            now: now,
+            into: &server.actions
+        )
+        #expect(refusal == nil && server.takeLine() == "opened 1")
+    }
+
+    /// Openings and goodbyes that are not offered go with their connection.
+    @Test func aConnectionTakesItsOpeningAndItsGoodbyeWithIt() {
+        let client = MachineMatrixEnd(.client)
+        client.connect(now: now)
+        client.machine.disconnected(1, now: now, into: &client.actions)
+        #expect(client.settle(now: now) == "")
+        let server = MachineMatrixEnd(.server)
+        _ = server.machine.opened(by: .test(), .test(1), isResumed: false, over: 1, now: now, into: &server.actions)
+        server.machine.drain(pause: .zero, by: now)
+        server.machine.timerFired(now: now, into: &server.actions)
+        server.machine.disconnected(1, now: now, into: &server.actions)
+        #expect(server.settle(now: now) == "")
+    }
+
+    @Test func anEndThatIsClosedAtOnceSaysItsOpeningFirst() {
+        let client = MachineMatrixEnd(.client)
+        client.connect(now: now)
+        client.machine.end(.abandoned, now: now, into: &client.actions)
+        #expect(client.settle(now: now) == "[hello, goodbye closed] close 1 byOwner")
+        let server = MachineMatrixEnd(.server)
+        _ = server.machine.opened(by: .test(), .test(1), isResumed: false, over: 1, now: now, into: &server.actions)
+        server.machine.end(.abandoned, now: now, into: &server.actions)
+        #expect(server.settle(now: now) == "[welcome, goodbye closed] close 1 inOrder")
+    }
+
+    /// Its pings are to be answered before its session has heard of it, and not after the session is done with it.
+    @Test func aConnectionThatIsNotReportedYetIsNotDone() {
+        func done(_ end: MachineMatrixEnd) -> [Bool] { [1, 2, 3].map { end.machine.isDone(with: $0) } }
+        let client = opened(.client)
+        #expect(done(client) == [false, false, false])
+        client.receive(HostileFrame.push(), over: 2, now: now)
+        #expect(client.takeLine() == "", "it has no meaning yet")
+        client.connect(now: now)
+        #expect(done(client) == [true, false, false])
+        client.receive(HostileFrame.goodbye(1), now: now)
+        #expect(done(client) == [true, true, false])
+    }
+
+    @Test func aSessionIsOpenedWhenItsClientIsWelcomed() {
+        func wasOpened(_ end: MachineMatrixEnd) -> Bool { end.machine.wasOpened }
+        let server = MachineMatrixEnd(.server)
+        server.machine.end(.expired, now: now, into: &server.actions)
+        #expect(!wasOpened(server))
+        let other = MachineMatrixEnd(.server)
+        var hello = ClientOpening.test()
+        (hello.minimumVersion, hello.maximumVersion) = (2, 2)
+        _ = other.machine.opened(by: hello, .test(1), isResumed: false, over: 1, now: now, into: &other.actions)
+        #expect(other.takeLine() == "violated version, ended violated" && !wasOpened(other))
+        let client = MachineMatrixEnd(.client)
+        client.connect(now: now)
+        #expect(!wasOpened(client) && wasOpened(opened(.client)) && wasOpened(opened(.server)))
+    }
+
+    @Test func aSessionIsUsedWhenSomethingOfItHasCome() {
+        func isUsed(_ end: MachineMatrixEnd) -> Bool { end.machine.isUsed }
+        for frame in [HostileFrame.method(1, "p"), HostileFrame.ending(.cancel), HostileFrame.acknowledgement(1)] {
+            let end = MachineMatrixEnd(.server)
+            _ = end.machine.opened(by: .test(), .test(1), isResumed: false, over: 1, now: now, into: &end.actions)
+            end.receive(HostileFrame.acknowledgement(0), now: now)
+            _ = end.push(1, now: now)
+            #expect(end.settle(now: now) == "[welcome, o1 method 1 m, o2 push 1]" && !isUsed(end))
+            end.receive(frame, now: now)
+            #expect(isUsed(end))
+            end.machine.disconnected(1, now: now, into: &end.actions)
+            #expect(isUsed(end))
+        }
+    }
+
+    // MARK: Draining
+
+    @Test func aDrainingServerFinishesWhatWasBegun() {
+        let pair = MachinePair(SessionOptions())
+        pair.connect()
+        pair.exchange()
+        pair.exchange()
+        pair.client.ask("both", parts: 2, size: 10, timeout: nil, now: pair.now)
+        for _ in 0..<3 { pair.exchange() }
+        pair.server.machine.drain(pause: .seconds(3), by: pair.now + .seconds(1))
+        pair.exchange()
+        #expect(pair.client.machine.life.isLeaving)
+        pair.client.push("t.P/0", size: 10, .reliable, isObserved: true, now: pair.now)
+        for _ in 0..<10 {
+            for request in pair.client.calls.keys.sorted() { pair.client.goOnAsking(request, size: 10, now: pair.now) }
+            for end in pair.ends { while !end.unread.isEmpty { end.read(0, now: pair.now) } }
+            for index in pair.server.work.indices.reversed() {
+                pair.server.goOnAnswering(index, size: 10, now: pair.now)
+            }
+            for end in pair.ends where pair.isConnected {
+                while pair.offer(end) {}
+                pair.offered(end)
+            }
+            pair.deliver()
+            pair.pass(.milliseconds(25))
+        }
+        #expect(pair.client.endedCallCount == 1 && pair.server.received.isEmpty, "nothing is begun")
+        #expect(pair.client.closings.map(\.1) == [.inOrder], "it has left")
+        pair.closeIfAsked()
+        pair.finish()
+        #expect(pair.server.received["t.P/0"]?.count == 1)
+        #expect(pair.failure == nil && pair.check() == nil)
+    }
+
+    // MARK: Closing
+
+    @Test func closingFinishesWhatWasAcceptedAndTellsThePeerWhatWasProcessed() {
+        let end = opened(.client)
+        _ = end.push(1, now: now)
+        end.receive(HostileFrame.request(7), now: now)
+        end.receive(HostileFrame.push(size: 1), now: now)
+        _ = end.takeLine()
+        for _ in 0..<2 { end.machine.close(now: now, into: &end.actions) }
+        #expect(end.takeLine() == "" && end.push(2, now: now) == "closed")
+        #expect(end.request(3, now: now) == "notSent")
+        // Requests that run may go on to the end, parts and all; nothing more is begun.
+        end.receive(HostileFrame.request(8), now: now)
+        #expect(end.takeLine() == "refuse 8 closing")
+        #expect(end.settle(now: now) == "[ack 2/0 4-4, o3 push 1]")
+        #expect(end.sendAnswerPart(4, to: 7, now: now) == "accepted")
+        #expect(end.respond(to: 7, 5, now: now) == "accepted")
+        #expect(end.settle(now: now) == "[o4 answer 4 to 7, o5 response 7 5]")
+        end.machine.finish(end.receipts[0], now: now)
+        // The refused one counts until it was responded to.
+        end.receive(HostileFrame.acknowledgement(5), now: now)
+        #expect(end.takeLine() == "#1 processed")
+    }
+
+    @Test func closingWaitsForEverythingThatIsLeft() {
+        // A request of this side's that is sent and processed.
+        var end = opened(.client)
+        end.request(1, now: now)
+        _ = end.settle(now: now)
+        end.receive(HostileFrame.acknowledgement(3), now: now)
+        end.machine.close(now: now, into: &end.actions)
+        #expect(end.takeLine() == "")
+        end.receive(HostileFrame.response(.urgentResponse), now: now)
+        #expect(end.takeLine() == "complete r1, ended closed")
+        #expect(end.settle(now: now) == "[ack 1/1, goodbye closed] close 1 byOwner")
+        // A message.
+        end = opened(.client)
+        _ = end.push(1, now: now)
+        end.machine.close(now: now, into: &end.actions)
+        #expect(end.takeLine() == "" && end.settle(now: now) == "[o3 push 1]")
+        end.receive(HostileFrame.acknowledgement(3), now: now)
+        #expect(end.takeLine() == "#1 processed, ended closed")
+        // The goodbye to a client. A client, for its part, makes no connection only to say goodbye.
+        for (role, line) in [(SessionRole.server, ""), (.client, "ended closed")] {
+            let end = opened(role)
+            end.machine.disconnected(1, now: now, into: &end.actions)
+            end.machine.close(now: now, into: &end.actions)
+            #expect(end.takeLine() == line)
+        }
+    }
+
+    @Test func closingWithoutAConnectionWaitsForTheNext() {
+        let end = opened(.client)
+        _ = end.push(1, now: now)
+        end.machine.disconnected(1, now: now, into: &end.actions)
+        end.machine.close(now: now, into: &end.actions)
+        end.connect(now: .ms(1))
+        #expect(end.takeLine() == "" && end.settle(now: .ms(1)) == "[hello again at 1/1/0]")
+        end.welcome(.test(1), isResumed: true, progress: end.progress, now: .ms(1))
+        #expect(end.takeLine() == "opened 1 again" && end.settle(now: .ms(1)) == "[o3 push 1]")
+        end.receive(HostileFrame.acknowledgement(3), now: .ms(1))
+        #expect(end.takeLine() == "#1 processed, ended closed")
+    }
+
+    /// Blanks and names of methods are worth no connection: they mean nothing to a peer that is to hear no more.
+    @Test func closingDoesNotWaitForFillers() {
+        // In a session that the peer never knew; in one that it knows, without a connection; and over one.
+        for stage in 0..<3 {
+            let end = stage == 0 ? MachineMatrixEnd(.client) : opened(.client)
+            if stage == 1 { end.machine.disconnected(1, now: now, into: &end.actions) }
+            #expect(end.push(1, .atMostOnce, method: "n", now: now) == (stage == 2 ? "accepted #1" : "dropped"))
+            end.request(2, deadline: .ms(5), now: now)
+            _ = end.push(3, .expiring(after: .milliseconds(5)), now: now)
+            if stage == 2 { _ = end.settle(hasRoom: false, now: now) }
+            end.machine.close(now: now, into: &end.actions)
+            #expect(end.takeLine() == "", "\(stage)")
+            end.machine.timerFired(now: .ms(5), into: &end.actions)
+            let number = stage == 2 ? 2 : 1
+            let line = "#\(number) expired, fail r1 timedOut" + (stage == 2 ? "" : ", ended closed")
+            #expect(end.takeLine() == line, "\(stage)")
+            // The push that is sent at most once has its name in front, and then nothing is left.
+            if stage == 2 {
+                #expect(
+                    end.settle(now: .ms(5))
+                        == "[o3 method 2 n, o4 blank, o5 blank, push 1] (#1 sent) ended closed"
+                )
+                #expect(end.settle(now: .ms(5)) == "[goodbye closed] close 1 byOwner")
+            }
+        }
+    }
+
+    // MARK: What is told of a push
+
+    /// A push that was accepted is told of whole where it ends, also where somebody waits until it is processed.
+    @Test func anObservedPushThatEndsIsToldOfWhole() throws {
+        // Sent, not sent, and accepted behind others; without being observed; and one that nobody has accepted.
+        var options = SessionOptions()
+        options.outboundLimit = SessionWindow(frameCount: 5, byteCount: 10_000)
+        for isLost in [true, false] {
+            let end = MachineMatrixEnd(.client, options)
+            end.open()
+            #expect(end.push(1, now: now) == "accepted #1")
+            _ = end.machine.push("m", end.content(2), now: now, into: &end.actions)
+            _ = end.settle(now: now)
+            #expect(end.push(3, now: now) == "accepted #2")
+            _ = end.machine.push("m", end.content(4), now: now, into: &end.actions)
+            #expect(end.push(5, .replaceable(key: "k"), now: now) == "accepted #3")
+            #expect(end.push(6, now: now) == "waits #4")
+            let sent = "#1 inDoubt, left over 1 inDoubt, left over 2 inDoubt"
+            if isLost {
+                end.receive(HostileFrame.goodbye(6), now: now)
+                #expect(end.takeLine().hasPrefix("sessionLost accused, \(sent)"))
+                #expect(end.takeLine() == "")
+            }
+            end.machine.end(.abandoned, now: now, into: &end.actions)
+            let rest =
+                "#2 unsent, left over 3 unsent, left over 4 unsent, #3 unsent, left over 5 unsent, #4 unsent"
+            let line = end.takeLine()
+            if isLost {
+                // It was accepted meanwhile: the name of the method takes a place, and two messages have none any more.
+                #expect(line == "\(rest), left over 6 unsent, ended abandoned")
+            } else {
+                #expect(line == "\(sent), \(rest), ended abandoned")
+            }
+        }
+    }
+}

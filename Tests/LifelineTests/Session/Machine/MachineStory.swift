@@ -1,0 +1,130 @@
+import Lifeline
+import LifelineCore
+
+/// A random story of two ends of a session: calls of all kinds, connections that are cut in the midst of frames,
+/// readers that are slow, and at the end a look whether everything came once, in order, or is accounted for.
+final class MachineStory {
+    struct Totals {
+        var losses = 0
+        var waits = 0
+    }
+
+    private var random: SplitMix64
+    private let seed: UInt64
+    let pair: MachinePair
+    private let losesSessions: Bool
+    private(set) var totals = Totals()
+
+    init(seed: UInt64) {
+        self.seed = seed
+        random = SplitMix64(seed: seed)
+        var options = SessionOptions()
+        options.inboundCredit = 64 << 10
+        if Int.random(in: 0..<3, using: &random) == 0 {
+            options.outboundLimit = SessionWindow(frameCount: 64, byteCount: 64 << 10)
+            options.inboundWindow = SessionWindow(frameCount: 32, byteCount: 32 << 10)
+            options.maximumRunningCount = 8
+        }
+        losesSessions = Int.random(in: 0..<4, using: &random) == 0
+        pair = MachinePair(options)
+    }
+
+    /// Plays the story. Returns what is wrong; nil when nothing is.
+    func play(stepCount: Int = 250) -> String? {
+        for _ in 0..<stepCount {
+            step()
+            if let failure = pair.failure { return "seed \(seed): \(failure)" }
+        }
+        pair.finish()
+        return (pair.failure ?? pair.check()).map { "seed \(seed): \($0)" }
+    }
+
+    private func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
+
+    private var size: Int { [0, 10, 100, 1_000, 9_000][below(5)] }
+
+    private func step() {
+        let end = below(2) == 0 ? pair.client : pair.server
+        let now = pair.now
+        switch below(24) {
+        case 0..<5:
+            let delivery: SessionDelivery =
+                switch below(8) {
+                case 0: .atMostOnce
+                case 1: .expiring(after: .milliseconds(below(200)))
+                case 2, 3: .replaceable(key: ["a", "b"][below(2)])
+                default: .reliable
+                }
+            let method = "t.P/\(below(3))"
+            end.push(method, size: size, delivery, isObserved: below(4) == 0, now: now)
+        case 5, 6:
+            let kind = ["unary", "server", "client", "both"][below(4)]
+            let timeout: Duration? = below(3) == 0 ? .milliseconds(1 + below(2_000)) : nil
+            end.ask(kind, parts: below(5), size: size, timeout: timeout, now: now)
+        case 7..<10:
+            if let request = end.calls.keys.sorted().randomElement(using: &random) {
+                end.goOnAsking(request, size: size, now: now)
+            }
+        case 10..<13:
+            if !end.work.isEmpty { end.goOnAnswering(below(end.work.count), size: size, now: now) }
+        case 13..<17:
+            // Method 2 is seldom read.
+            for _ in 0..<below(8) where !end.unread.isEmpty {
+                let index = below(end.unread.count)
+                if end.unread[index].source == "t.P/2", below(20) != 0 { continue }
+                end.read(index, now: now)
+            }
+        case 17:
+            if let request = end.calls.keys.sorted().randomElement(using: &random), below(3) == 0 {
+                if end.machine.cancelRequest(request, now: now, into: &end.actions) {
+                    end.calls[request] = nil
+                    end.endedCallCount += 1
+                }
+            }
+        case 18:
+            if pair.isConnected, below(2) == 0 { cut() }
+        case 19, 20:
+            if !pair.isConnected { pair.connect() }
+        case 21:
+            pair.pass(.milliseconds(below(30)))
+        default:
+            if let id = end.waitingIDs.sorted().randomElement(using: &random), below(10) == 0,
+                let number = end.idByNumber.first(where: { $0.value == id })?.key
+            {
+                if end.machine.withdraw(number, now: now, into: &end.actions) {
+                    end.waitingIDs.remove(id)
+                    if end.sent[id]?.outcome == nil { end.sent[id]?.outcome = .unsent }
+                }
+            }
+        }
+        end.run(now: now)
+        totals.waits = max(totals.waits, pair.client.machine.waitingCount + pair.server.machine.waitingCount)
+        if below(3) != 0 { exchange() }
+    }
+
+    private func cut() {
+        // What was under way is lost from some byte on.
+        pair.toServer.removeLast(below(pair.toServer.count + 1))
+        pair.toClient.removeLast(below(pair.toClient.count + 1))
+        pair.deliver()
+        pair.cut()
+        if losesSessions, below(3) == 0 {
+            totals.losses += 1
+            pair.loseServer()
+        }
+    }
+
+    private func exchange() {
+        guard pair.isConnected else { return }
+        for end in pair.ends {
+            var rounds = 0
+            while pair.offer(end, hasRoom: below(8) != 0, atMost: 1 + below(5_000)), below(3) != 0, rounds < 50 {
+                rounds += 1
+            }
+            pair.offered(end)
+        }
+        guard below(4) != 0 else { return }
+        pair.deliver()
+        pair.closeIfAsked()
+    }
+}
