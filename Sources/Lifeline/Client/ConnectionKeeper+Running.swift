@@ -78,15 +78,16 @@ extension ConnectionKeeper {
     /// Makes the connection of an attempt, and stays with it to its end.
     private func serve(_ attempt: KeptAttempt, for user: some ConnectionUser) async {
         let id = attempt.id
-        defer { user.ended(id) }
         let connection: any TransportConnection
         do {
             guard let made = try await attempt.runUntilGivenUp({ try await user.connect(as: id) }) else {
+                user.ended(id)
                 change { $0.connectFailed(id, nil, now: $1) }
                 return
             }
             connection = made
         } catch {
+            user.ended(id)
             change { $0.connectFailed(id, Self.reason(for: error), now: $1) }
             return
         }
@@ -101,6 +102,8 @@ extension ConnectionKeeper {
         // A connection that is gone accepts and refuses nothing any more, so that this ends by itself.
         await using
         let receivedCount = user.receivedCount
+        // First: whoever hears that the connection is gone may go on to send.
+        user.ended(id)
         update { state, now in
             state.connection = nil
             state.receivedCount = receivedCount

@@ -202,6 +202,7 @@ package final class SimulatedSessionEnd {
                 machine.sendingFailed(into: &actions)
             } else {
                 link.write(bytes, from: side)
+                machine.written()
             }
         }
         enqueue(actions)

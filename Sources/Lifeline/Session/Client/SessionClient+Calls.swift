@@ -109,7 +109,7 @@ extension SessionClient {
 
     /// Sends messages, and takes those that answer them, side by side.
     ///
-    /// Returns when the handler has returned, and `receive` has: one that has taken enough returns, which cancels the call.
+    /// Returns when `receive` has. If the handler has not returned by then, it is cancelled.
     ///
     /// - Parameters:
     ///   - timeout: how long all of it may take from now on; nil: as long as it likes. Default: nil.
@@ -136,12 +136,15 @@ extension SessionClient {
         // Cancelled when this returns or throws.
         async let _: Void = run(call, inbox, send, failure)
         let messages = SessionMessages<Message>(engine: engine, inbox: inbox, options: configuration.decodingOptions)
+        let result: Result
         do {
-            return try await receive(messages)
+            result = try await receive(messages)
         } catch let error as SessionError where error.code == .cancelled {
             // An error of `send` cancels the call, and so ends the messages.
             throw failure.withLockedValue { $0 } ?? error
         }
+        if let failure = failure.withLockedValue({ $0 }) { throw failure }
+        return result
     }
 
     /// Makes a call both ways. Its end is that of the messages that answer it.

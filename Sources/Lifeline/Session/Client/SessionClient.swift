@@ -131,7 +131,6 @@ public final class SessionClient: Sendable {
     ///   against this side's will: `refused`, `replaced` or `versionMismatch`. `ConnectionError` `alreadyRun` for a
     ///   second call, `invalidConfiguration` when the name and the metadata are longer than a server takes.
     public func run() async throws {
-        defer { engine.end(.abandoned) }
         do {
             try configuration.checkOpening(configuration.renewMetadata == nil ? configuration.metadata : [:])
         } catch {
@@ -140,6 +139,7 @@ public final class SessionClient: Sendable {
             throw error
         }
         try keeper.start()
+        defer { engine.end(.abandoned) }
         let shutdown = Latch<Void>()
         try await withTaskCancellationHandler {
             try await withGracefulShutdownHandler {

@@ -147,6 +147,7 @@ extension SessionEngine {
                     }
                     state.outlet?.isBlocked = true
                 }
+                state.machine.written()
             } catch {
                 state.machine.sendingFailed(into: &state.actions)
             }

@@ -13,8 +13,11 @@ extension SessionEngine {
             if let waiter = inbox.takeWaiter() { state.effects.append(.wake(waiter)) }
         } else {
             state.statistics.unwantedPushCount += 1
-            state.effects.append(.unwanted(method: state.routes[number].name.name))
             state.machine.finish(receipt, now: now)
+            // Once, as a peer may send any number of them while effects wait.
+            if state.routes[number].isToldUnwanted { return }
+            state.routes[number].isToldUnwanted = true
+            state.effects.append(.unwanted(method: state.routes[number].name.name))
         }
     }
 
@@ -140,6 +143,17 @@ extension SessionEngine {
         change(isOneOfMany: true) { state, _ in finish(inbox, end, &state) }
     }
 
+    /// Messages that were taken together are not handed out by who took them.
+    func putBack(_ run: SessionInbox.Run, to inbox: SessionInbox) {
+        change(isOneOfMany: true) { state, now in
+            if inbox.putBack(run) {
+                if let waiter = inbox.takeWaiter() { state.effects.append(.wake(waiter)) }
+            } else {
+                for entry in run.entries[run.head...] { state.machine.finish(entry.receipt, now: now) }
+            }
+        }
+    }
+
     /// Messages that came in together are processed.
     func finish(_ entries: [SessionInbox.Run.Entry]) {
         change(isOneOfMany: true) { state, now in
@@ -255,6 +269,9 @@ extension SessionEngine {
 extension SessionEngine.State {
     /// Has pushes of a method go to an inbox from now on.
     fileprivate mutating func route(_ method: String, to inbox: SessionInbox?) {
-        for number in routes.indices where routes[number].name == ExactName(method) { routes[number].inbox = inbox }
+        for number in routes.indices where routes[number].name == ExactName(method) {
+            routes[number].inbox = inbox
+            routes[number].isToldUnwanted = false
+        }
     }
 }

@@ -41,6 +41,8 @@ final class SessionEngine: Sendable {
         let method: ServerMethod?
         /// Where its pushes go; nil: nobody wants them, or none has come.
         var inbox: SessionInbox?
+        /// Whether the owner was told that nobody wants its pushes.
+        var isToldUnwanted = false
     }
 
     /// Pushes of sessions that were lost and that nobody has taken yet: they count against no window, so that a server

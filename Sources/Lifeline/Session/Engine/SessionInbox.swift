@@ -48,12 +48,17 @@ final class SessionInbox: Sendable {
             head = 0
         }
 
+        var firstPayload: ArraySlice<UInt8> { bytes[(head == 0 ? 0 : entries[head - 1].end)..<entries[head].end] }
+
         mutating func removeFirst() -> Item {
-            let start = head == 0 ? 0 : entries[head - 1].end
-            let entry = entries[head]
+            let payload = firstPayload
             let metadata = metadata.isEmpty ? [:] : metadata[head] ?? [:]
+            return Item(payload: payload, metadata: metadata, receipt: dropFirst().receipt)
+        }
+
+        mutating func dropFirst() -> Entry {
             head += 1
-            return Item(payload: bytes[start..<entry.end], metadata: metadata, receipt: entry.receipt)
+            return entries[head - 1]
         }
     }
 
@@ -149,6 +154,13 @@ final class SessionInbox: Sendable {
         let leftoverCount = min(state.leftoverCount, run.count)
         state.leftoverCount -= leftoverCount
         return (run, run.entries[run.head...].prefix(leftoverCount).map(\.receipt), nil)
+    }
+
+    /// Messages that were taken and not handed out are the next ones again. Returns false where others are.
+    func putBack(_ run: Run) -> Bool {
+        guard state.taken.isEmpty, !state.isClosed else { return false }
+        state.taken = run
+        return true
     }
 
     /// The session that brought them is lost. Returns those whose credit is gone with it.

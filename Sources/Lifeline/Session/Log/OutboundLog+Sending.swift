@@ -47,6 +47,31 @@ extension OutboundLog {
         return Int(place - begin)
     }
 
+    /// How far sending has come.
+    package struct SendingState: Sendable {
+        fileprivate let nextToSend: UInt64
+        fileprivate let sentEnd: UInt64
+        fileprivate let unacknowledgedSize: SessionSize
+        fileprivate let resentSize: SessionSize
+    }
+
+    package var sendingState: SendingState {
+        SendingState(
+            nextToSend: nextToSend,
+            sentEnd: sentEnd,
+            unacknowledgedSize: unacknowledgedSize,
+            resentSize: resentSize
+        )
+    }
+
+    /// Takes back that frames were sent, as the connection has refused them. Nothing was acknowledged meanwhile.
+    package mutating func takeBack(to state: SendingState) {
+        nextToSend = state.nextToSend
+        sentEnd = state.sentEnd
+        unacknowledgedSize = state.unacknowledgedSize
+        resentSize = state.resentSize
+    }
+
     /// Goes on behind the last place that the peer has received: on a new connection, frames behind it are sent again.
     ///
     /// - Parameter received: not below an acknowledged place, and not above a sent one

@@ -39,10 +39,14 @@ extension SessionMachine {
         return true
     }
 
-    /// Everything was offered to the present connection.
+    /// The present connection has taken all that was handed out.
+    package mutating func written() { beforeUnwritten = nil }
+
+    /// Everything was offered to the present connection, which has taken it.
     ///
     /// - Parameter hasRoom: whether it has taken all of it. What waits for room is written later.
     package mutating func offered(hasRoom: Bool, now: MonotonicTime, into actions: inout [Action]) {
+        written()
         let closing = life.offered(
             hasRoom: hasRoom,
             isIdle: life.isLeaving && isIdle,
@@ -53,9 +57,14 @@ extension SessionMachine {
         endIfDone(now: now, into: &actions)
     }
 
-    /// The present connection has refused what it was offered: it is about to be gone.
+    /// The present connection has refused what was handed out since it took something: it is about to be gone. Messages
+    /// that it has refused were not sent.
     package mutating func sendingFailed(into actions: inout [Action]) {
         control = []
+        if let before = beforeUnwritten.take() {
+            ordinary.takeBack(to: before.ordinary)
+            urgent.takeBack(to: before.urgent)
+        }
         if let closing = life.sendingFailed() { actions.append(.closeConnection(life.connectionID, closing)) }
     }
 
@@ -77,6 +86,7 @@ extension SessionMachine {
     /// Ordinary messages that are sent again go first, so that no cancellation comes before its request.
     private mutating func offerMessages(atMost byteCount: Int, to output: (UnsafeRawBufferPointer) -> Void) -> Bool {
         var count = 0
+        if beforeUnwritten == nil { beforeUnwritten = (ordinary.sendingState, urgent.sendingState) }
         if ordinary.nextToSend >= ordinary.sentEnd {
             count += urgent.send(within: peerWindow, atMost: byteCount, to: output)
         }

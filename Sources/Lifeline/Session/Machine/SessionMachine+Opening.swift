@@ -42,6 +42,7 @@ extension SessionMachine {
         )
         hello.write(to: &control)
         progressWasTold()
+        if earlyConnectionID == id { notWelcomed(.notOpened, into: &actions) }
     }
 
     /// A client has opened a connection, which asks this side, a server, for its session.

@@ -36,11 +36,21 @@ extension SessionMachine {
         now: MonotonicTime,
         into actions: inout [Action]
     ) {
+        if role == .client, id > life.connectionID { return receivedTooEarly(frame, over: id) }
         guard role == .server, !life.isOver, life.isGivenUp(id),
             let inner = try? InboundFrame(parsing: frame), inner.kind == .goodbye,
             let goodbye = try? SessionGoodbye(parsing: inner.body), goodbye.code == .closed
         else { return }
         end(.saidByPeer(goodbye), now: now, into: &actions)
+    }
+
+    /// A server has spoken before this client could say hello: it is no server of sessions.
+    private mutating func receivedTooEarly(_ frame: UnsafeRawBufferPointer, over id: UInt64) {
+        if let inner = try? InboundFrame(parsing: frame) {
+            // A server may send heartbeats at any time.
+            if inner.kind == nil || inner.kind == .ping || inner.kind == .pong { return }
+        }
+        earlyConnectionID = id
     }
 
     /// Bytes came in over a connection that are no frame: it is too long, or its length is malformed.
@@ -295,6 +305,7 @@ extension SessionMachine {
         // One that was answered before all of it was sent needs not be sent further.
         endOwnStream(message.serial, into: &actions)
         actions.append(.completed(id, message))
+        admitWaiting(now: now, into: &actions)
     }
 
     // MARK: The urgent lane

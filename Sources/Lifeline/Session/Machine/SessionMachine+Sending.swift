@@ -155,7 +155,9 @@ extension SessionMachine {
                 if replaceLogged(place, frame, message, delivery, isObserved, deadline, key, into: &actions) {
                     return .accepted(number: nextNumber - 1)
                 }
-                isAccepted = place >= ordinary.sentEnd
+                // A part that waits would be left behind by the end of its call.
+                isAccepted = place >= ordinary.sentEnd && message.kind == .push
+                admitWaiting(now: now, into: &actions)
             }
         }
         guard !waiting.isWaiting(in: message.scope), takes(message, frame.cost + Self.detailsOverhead) else {

@@ -86,9 +86,14 @@ package struct SessionMachine: ~Copyable {
     var session: UInt64 = 0
     package internal(set) var wasOpened = false
 
+    /// The newest connection over which a server has spoken before this client had said hello; 0: none.
+    var earlyConnectionID: UInt64 = 0
+
     // What is sent.
     var ordinary = OutboundLog()
     var urgent = OutboundLog()
+    /// How far both lanes were before frames were handed out that the connection has not taken yet; nil: it has all.
+    var beforeUnwritten: (ordinary: OutboundLog.SendingState, urgent: OutboundLog.SendingState)?
     var methods = MethodNumbers()
     /// By the numbers of this side's methods, from 1 on.
     var pushCredits: [SendCredit] = []

@@ -27,13 +27,14 @@ final class HandlerWorkers: Sendable {
         var cancelled: Set<UInt64> = []
         /// The workers that handle requests, by the requests' counts, which ascend in the queue.
         var running: [UInt64: Worker] = [:]
+        /// All that have not stopped.
+        var all: [ObjectIdentifier: Worker] = [:]
         /// Those without a request, and how each is woken.
         var idle: [(worker: Worker, waiter: Waiter)] = []
         /// Where requests that come now are handled; nil: on the threads that Swift has for tasks.
         var executor: (any TaskExecutor)?
         /// Whether a worker was woken that has not looked at the queue yet.
         var isWaking = false
-        var count = 0
         /// Whether all that runs, and all that begins, is cancelled.
         var cancelsAll = false
         /// Whether no request comes any more.
@@ -71,8 +72,9 @@ final class HandlerWorkers: Sendable {
             if worker.executor !== state.executor { worker.isRetired = true }
             return .wake(waiter)
         }
-        state.count += 1
-        return .start(Worker(state.executor))
+        let worker = Worker(state.executor)
+        state.all[ObjectIdentifier(worker)] = worker
+        return .start(worker)
     }
 
     private func perform(_ next: Next, for session: SessionServerEnd) {
@@ -94,12 +96,13 @@ final class HandlerWorkers: Sendable {
     }
 
     private func run(_ worker: Worker, for session: SessionServerEnd) async {
-        var last: InboundRequest?
+        // Its count alone, as a worker that waits must not keep a request.
+        var last: UInt64?
         while true {
             switch next(for: worker, of: session, after: last) {
             case .handle(let request):
                 await session.handle(request)
-                last = request
+                last = request.request.count
             case .skip(let request):
                 session.skip(request)
                 last = nil
@@ -122,15 +125,15 @@ final class HandlerWorkers: Sendable {
 
     /// Never a part of the function that waits for handlers, whose task would have room for all of this meanwhile.
     @inline(never)
-    private func next(for worker: Worker, of session: SessionServerEnd, after last: InboundRequest?) -> Step {
+    private func next(for worker: Worker, of session: SessionServerEnd, after last: UInt64?) -> Step {
         let (step, next) = state.withLockedValue { state -> (Step, Next) in
             if let last {
-                state.running[last.request.count] = nil
+                state.running[last] = nil
             } else {
                 state.isWaking = false
             }
             if worker.isRetired && !state.cancelsAll || state.queue.isEmpty && !waits(worker, state) {
-                state.count -= 1
+                state.all[ObjectIdentifier(worker)] = nil
                 return (.stop(isLast: isOver(state)), wake(&state))
             }
             guard !state.queue.isEmpty else { return (.wait, .nothing) }
@@ -149,7 +152,7 @@ final class HandlerWorkers: Sendable {
     }
 
     private func isOver(_ state: State) -> Bool {
-        state.hasEnded && state.count == 0 && state.queue.isEmpty
+        state.hasEnded && state.all.isEmpty && state.queue.isEmpty
     }
 
     private func wait(_ worker: Worker) async {
@@ -182,7 +185,7 @@ final class HandlerWorkers: Sendable {
     func cancelAll() {
         let tasks = state.withLockedValue { state -> [Task<Void, Never>?] in
             state.cancelsAll = true
-            return state.running.values.map { $0.task } + state.idle.map { $0.worker.task }
+            return state.all.values.map { $0.task }
         }
         for task in tasks { task?.cancel() }
     }

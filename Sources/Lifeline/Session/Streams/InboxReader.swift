@@ -9,8 +9,8 @@ final class InboxReader<Message: DelimitedMessage> {
     private var inHand: SessionMachine.Receipt?
     /// The same where they were taken together.
     private var batchInHand: [SessionInbox.Run.Entry] = []
-    /// Why the last batch was cut short.
-    private var failure: SessionError?
+    /// Messages behind one that could not be decoded, which were taken with it.
+    private var rest: SessionInbox.Run?
 
     init(_ engine: SessionEngine, _ inbox: SessionInbox, _ options: DecodingOptions) {
         self.engine = engine
@@ -18,7 +18,10 @@ final class InboxReader<Message: DelimitedMessage> {
         self.options = options
     }
 
-    deinit { letGo() }
+    deinit {
+        letGo()
+        if let rest { engine.putBack(rest, to: inbox) }
+    }
 
     private func letGo() {
         if let receipt = inHand.take() { engine.finish(receipt) }
@@ -44,21 +47,29 @@ final class InboxReader<Message: DelimitedMessage> {
     ) async throws(SessionError) -> [Message]? {
         while true {
             letGo()
-            if let failure = failure.take() { throw failure }
-            guard let run = try await engine.nextRun(of: inbox) else { return nil }
-            batchInHand = Array(run.entries[run.head...])
+            var run: SessionInbox.Run
+            if let rest = rest.take() {
+                run = rest
+            } else {
+                guard let next = try await engine.nextRun(of: inbox) else { return nil }
+                run = next
+            }
             var messages: [Message] = []
             messages.reserveCapacity(run.count)
-            var start = run.head == 0 ? 0 : run.entries[run.head - 1].end
-            for entry in batchInHand {
+            while !run.isEmpty {
                 do throws(SessionError) {
-                    messages.append(try Message(sessionPayload: run.bytes[start..<entry.end], options))
+                    messages.append(try Message(sessionPayload: run.firstPayload, options))
                 } catch {
-                    failure = dropped == nil ? error : nil
-                    dropped?(error)
+                    guard let dropped else {
+                        // Those before it go first.
+                        if messages.isEmpty { batchInHand.append(run.dropFirst()) }
+                        if !run.isEmpty { rest = run }
+                        if messages.isEmpty { throw error }
+                        return messages
+                    }
+                    dropped(error)
                 }
-                if failure != nil { break }
-                start = entry.end
+                batchInHand.append(run.dropFirst())
             }
             if !messages.isEmpty { return messages }
         }

@@ -212,6 +212,8 @@ extension SessionClientStreamTests {
             let batches = Notes<[Int?]>()
             let loop = Task { for try await batch in pushes.batches { batches.add(batch.map(\.number)) } }
             try server.push("t.T/N", [0xFF])
+            // Its name is processed before it.
+            try await until { client.engine.state.withLock { $0.machine.inbound.processed } == 2 }
             try await harness.moveToAcknowledgement(of: 2, by: server)
             let number = try server.name("t.T/N")
             try server.send(

@@ -87,7 +87,7 @@ import Testing
         func done(_ end: MachineMatrixEnd) -> [Bool] { [1, 2, 3].map { end.machine.isDone(with: $0) } }
         let client = opened(.client)
         #expect(done(client) == [false, false, false])
-        client.receive(HostileFrame.push(), over: 2, now: now)
+        client.receive(HostileFrame.of(.ping), over: 2, now: now)
         #expect(client.takeLine() == "", "it has no meaning yet")
         client.connect(now: now)
         #expect(done(client) == [true, false, false])

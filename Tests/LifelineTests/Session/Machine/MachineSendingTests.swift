@@ -304,13 +304,15 @@ import Testing
         #expect(end.push(3, size: 60, now: now) == "waits #3")
         // Of the same size it goes before the one that waits.
         #expect(end.push(4, size: 30, .replaceable(key: "a"), now: now) == "accepted #4; #1 replaced")
-        // What replaces an accepted one is accepted, though it has to wait.
-        #expect(end.push(5, size: 200, .replaceable(key: "a"), now: now) == "accepted #5; #4 replaced")
+        // What replaces an accepted one is accepted, though it has to wait; the room goes to who has waited.
+        #expect(
+            end.push(5, size: 200, .replaceable(key: "a"), now: now) == "accepted #5; #4 replaced, accepted #3"
+        )
         #expect(end.push(6, size: 1, .replaceable(key: "a"), now: now) == "accepted #6; #5 replaced")
         #expect(!end.machine.withdraw(6, now: now, into: &end.actions))
-        #expect(end.settle(now: now) == "[o3 blank, o4 push 2]")
-        #expect(acknowledge(end, 4) == "#2 processed, accepted #3")
-        #expect(end.settle(now: now) == "[o5 push 3, o6 push 6]")
+        #expect(end.settle(now: now) == "[o3 blank, o4 push 2, o5 push 3]")
+        #expect(acknowledge(end, 4) == "#2 processed")
+        #expect(end.settle(now: now) == "[o6 push 6]")
     }
 
     // MARK: What the peer does not take
