@@ -63,13 +63,13 @@ public struct SessionCall: Sendable {
     /// Its size in bytes.
     public var payloadByteCount: Int { payload.count }
 
-    /// What stands for the method where names are kept, as metrics and traces keep them: one name for all that clients make up.
+    /// The name for metrics and traces, which keep names: one for all methods that clients make up.
     var keptName: String { isImplemented ? method : "(unimplemented)" }
 }
 
-/// What a call came to.
+/// The result of a call.
 public struct SessionReply: Sendable {
-    /// What goes with the response. A push has none.
+    /// The metadata of the response. A push has none.
     public var metadata: SessionMetadata
     /// The encoded message; empty where the method replies with none.
     public let payload: [UInt8]

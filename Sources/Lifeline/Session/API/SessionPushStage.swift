@@ -1,4 +1,4 @@
-/// How far a push is: what whoever pushes waits for.
+/// The point at which a push returns.
 public enum SessionPushStage: Sendable, Hashable {
     /// The session has accepted it, and keeps it until the peer has processed it. What becomes of it then is told for messages
     /// in doubt only.

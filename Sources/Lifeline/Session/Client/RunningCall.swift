@@ -38,7 +38,7 @@ final class RunningCall: Sendable {
 
     deinit {
         task.cancel()
-        // What nobody takes any more must not use up the credit.
+        // Messages that nobody takes any more must not use up the credit.
         engine.close(inbox)
     }
 }

@@ -130,7 +130,7 @@ extension SessionClient {
         let inbox = SessionInbox()
         let failure = NIOLockedValueBox<(any Error)?>(nil)
         defer {
-            // What nobody takes any more must not use up the credit.
+            // Messages that nobody takes any more must not use up the credit.
             engine.close(inbox)
         }
         // Cancelled when this returns or throws.
@@ -187,7 +187,7 @@ extension SessionClient {
             }
             defer {
                 group.cancelAll()
-                // Whoever waits to send is not left waiting where an interceptor has not made the call.
+                // Unblocks `send` where no interceptor has made the call.
                 begun.open(with: nil)
             }
             do {
@@ -195,7 +195,7 @@ extension SessionClient {
                     if let reply = ended { return reply }
                 }
             } catch is CancellationError where Task.isCancelled {
-                // Whoever sends may have heard of it first.
+                // `send` may have heard of the cancellation first.
             }
             throw SessionError.cancelled
         }

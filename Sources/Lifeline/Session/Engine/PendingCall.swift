@@ -1,7 +1,7 @@
 internal import LifelineRuntime
 internal import LifelineTransport
 
-/// A request of this side's, and who waits for its end: one task, which learns of it by one continuation.
+/// A request that this side has made, and the continuation of the task that awaits its response.
 final class PendingCall: Sendable {
     typealias Outcome = Result<SessionReply, SessionError>
 
@@ -78,9 +78,9 @@ final class PendingCall: Sendable {
 
 /// A push or a part of this side's that somebody waits for.
 struct PendingMessage: Sendable {
-    /// Who waits until it is accepted; nil when nobody does. Opens with an error when it will never be.
+    /// Opens for its sender when it is accepted, or with an error when it will never be; nil when nobody waits.
     var admission: Latch<SessionError?>?
-    /// Who waits until it is processed; nil when nobody does. Opens with an error when it does not come to that.
+    /// Opens for its sender when it is processed, or with an error when it will never be; nil when nobody waits.
     let processing: Latch<SessionError?>?
     /// Whether it belongs to a request, and means nothing once that has ended.
     let isPart: Bool

@@ -1,7 +1,7 @@
 internal import LifelineCore
 internal import LifelineRuntime
 
-// What the machine decided.
+// Decisions of the machine, and how they are carried out.
 extension SessionEngine {
     /// News that are told together, of one event.
     private struct Digest {

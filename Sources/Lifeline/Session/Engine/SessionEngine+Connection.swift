@@ -4,9 +4,9 @@ internal import LifelineTransport
 
 // Connections: what comes in over one, and what goes out.
 extension SessionEngine {
-    /// What frames are put together up to, for one write: 64 KiB, as much as most reads take.
+    /// The size of one write, up to which frames are put together: 64 KiB, as much as most reads take.
     private static var writeSize: Int { 64 << 10 }
-    /// What of that is kept between writes: 1 KiB, enough for some small messages.
+    /// The part of that buffer that is kept between writes: 1 KiB, enough for some small messages.
     private static var keptBufferSize: Int { 1 << 10 }
 
     /// Has the next opening carry other metadata.

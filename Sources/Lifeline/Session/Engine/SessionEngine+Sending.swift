@@ -2,7 +2,7 @@ internal import LifelineCore
 internal import LifelineRuntime
 internal import LifelineTransport
 
-// What users of this side do.
+// Calls, pushes and responses of this side.
 extension SessionEngine {
     /// Asks, and waits for the response.
     ///
@@ -118,7 +118,7 @@ extension SessionEngine {
     ) throws(SessionError) -> Wait? {
         let isObserved = stage == .processed
         return try change(isOneOfMany: true) { state, now -> Result<Wait?, SessionError> in
-            // What is sent at most once has no room behind what waits for the tasks that run.
+            // Deferred frames go first: at-most-once messages are dropped behind a full buffer.
             if delivery.isAtMostOnce { offerHeld(&state, now: now) }
             take(state.machine.lacking(toSend: content.byteCount), in: &state)
             let offer = content.withContent { content in

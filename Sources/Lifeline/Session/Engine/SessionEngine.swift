@@ -59,7 +59,7 @@ final class SessionEngine: Sendable {
 
     struct State: ~Copyable {
         var machine: SessionMachine
-        /// What the machine has decided and has not been done.
+        /// Decisions of the machine that are not carried out yet.
         var actions: [SessionMachine.Action] = []
         var outlet: Outlet?
         /// Other connections that are not closed yet.

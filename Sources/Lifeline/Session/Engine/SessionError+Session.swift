@@ -54,7 +54,7 @@ extension SessionError {
         self.init(code: .status, message: message, status: status)
     }
 
-    /// What it means for a request that was sent.
+    /// The error of a request that was sent before the session ended.
     private static func endedInDoubt(_ end: SessionError) -> SessionError {
         SessionError(
             code: .sessionLost,

@@ -62,7 +62,7 @@ final class SessionInbox: Sendable {
         }
     }
 
-    /// What there is for who asks.
+    /// The answer to who asks for the next message.
     enum Next {
         case item(Item)
         /// Nothing comes any more.
@@ -72,9 +72,9 @@ final class SessionInbox: Sendable {
     }
 
     private struct State {
-        /// What is being taken: it does not change meanwhile, so that its bytes need not be copied.
+        /// The run that is being taken: it does not change meanwhile, so that its bytes need not be copied.
         var taken = Run()
-        /// What has come since.
+        /// Messages that have come since.
         var arrived = Run()
         /// In the order in which they came. Gone once something is there for them.
         var waiters: [(id: UInt64, waiter: Waiter)] = []
@@ -86,7 +86,7 @@ final class SessionInbox: Sendable {
         /// How many of the first are of sessions that were lost.
         var leftoverCount = 0
 
-        /// What has come is taken next. A method of the value, as it changes two of its fields in one access.
+        /// Messages that have come are taken next. A method of the value, as two of its fields change at once.
         mutating func takeArrived() { swap(&taken, &arrived) }
     }
 
@@ -181,7 +181,7 @@ final class SessionInbox: Sendable {
         (state.taken.entries.dropFirst(state.taken.head) + state.arrived.entries).map(\.receipt)
     }
 
-    /// Keeps who waits. Returns false when there is something to take.
+    /// Adds a waiter. Returns false when there is something to take.
     func park(_ waiter: Waiter, _ id: UInt64) -> Bool {
         guard count == 0, state.end == nil else { return false }
         state.waiters.append((id, waiter))

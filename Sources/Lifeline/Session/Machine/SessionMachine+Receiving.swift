@@ -83,7 +83,7 @@ extension SessionMachine {
         }
     }
 
-    /// What cannot be read says nothing of the session; a welcome that can breaks its rules.
+    /// A welcome that cannot be read says nothing of the session; one that can breaks its rules.
     private mutating func receiveWelcome(
         _ body: UnsafeRawBufferPointer,
         now: MonotonicTime,

@@ -1,8 +1,8 @@
 package import LifelineCore
 
-// What this side sends: pushes and parts, and how they come into the log.
+// Pushes and parts that this side sends, and how they come into the log.
 extension SessionMachine {
-    /// What the user says in a message: encoded fields of its kind, such as metadata, and the encoded message.
+    /// The user's part of a message: encoded fields of its kind, such as metadata, and the encoded message.
     package struct Content {
         let fields: UnsafeRawBufferPointer
         let payload: UnsafeRawBufferPointer

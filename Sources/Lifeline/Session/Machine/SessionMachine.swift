@@ -53,7 +53,7 @@ package struct SessionMachine: ~Copyable {
         var hasEnded: Bool
     }
 
-    /// What is kept about a message in the log that is not an ordinary one.
+    /// The facts about a message in the log that has a key or a deadline, or is observed.
     struct MessageDetails {
         let number: UInt64
         let scope: MessageScope
@@ -78,7 +78,7 @@ package struct SessionMachine: ~Copyable {
     let role: SessionRole
     let options: SessionOptions
     package internal(set) var life = SessionLife()
-    /// What it may take of what all sessions of its server share.
+    /// Its share of the memory and the handlers of its server.
     package var allowance = SessionAllowance.unlimited
     var credentials: SessionCredentials?
     var attempt: UInt64 = 0
@@ -89,7 +89,7 @@ package struct SessionMachine: ~Copyable {
     /// The newest connection over which a server has spoken before this client had said hello; 0: none.
     var earlyConnectionID: UInt64 = 0
 
-    // What is sent.
+    // The outbound side.
     var ordinary = OutboundLog()
     var urgent = OutboundLog()
     /// How far both lanes were before frames were handed out that the connection has not taken yet; nil: it has all.
@@ -107,7 +107,7 @@ package struct SessionMachine: ~Copyable {
     /// When messages are not worth sending any more, by their numbers.
     var logDeadlines = DeadlineHeap()
     var waitingDeadlines = DeadlineHeap()
-    /// What goes before everything else: openings and goodbyes.
+    /// Frames that go before all others: openings and goodbyes.
     var control: [UInt8] = []
     /// Messages that are sent at most once, and the numbers of those that are observed.
     var unplaced: [UInt8] = []
@@ -118,10 +118,10 @@ package struct SessionMachine: ~Copyable {
     var lastMethodPlace: UInt64 = 0
     /// The highest place that the peer has said to have received in an opening.
     var peerReceived: UInt64 = 0
-    /// What the peer takes; nil before the first session is open.
+    /// The limits of the peer; nil before the first session is open.
     package internal(set) var peerTerms: SessionTerms?
 
-    // What comes in.
+    // The inbound side.
     var inbound: InboundLane
     var urgentInbound: UrgentLane
     /// The peer's methods, by their numbers from 1 on.
@@ -165,7 +165,7 @@ package struct SessionMachine: ~Copyable {
         requests = RequestTable(maximumCount: options.maximumRequestCount, serials: 1...UInt32.max)
     }
 
-    /// What this side takes.
+    /// The limits of this side.
     var terms: SessionTerms {
         SessionTerms(
             window: options.inboundWindow,
@@ -196,7 +196,7 @@ package struct SessionMachine: ~Copyable {
             + peerMethodByteCount
     }
 
-    /// What is kept for the peer.
+    /// The size of all messages that are kept for the peer.
     package var keptSize: SessionSize {
         var size = ordinary.keptSize + urgent.keptSize
         size.frameCount += waiting.count
@@ -225,7 +225,7 @@ package struct SessionMachine: ~Copyable {
         let source: Source
     }
 
-    /// What became of a message that is to be sent.
+    /// The fate of a message that is to be sent.
     package enum Offer: Equatable, Sendable {
         /// It is in the log.
         case accepted(number: UInt64)
@@ -243,7 +243,7 @@ package struct SessionMachine: ~Copyable {
         case closed
     }
 
-    /// What to do. Hot ones first; what is rare stands elsewhere, so that little is copied of the others.
+    /// A step for the driver. Hot ones first; what is rare stands elsewhere, so that little is copied of the others.
     package enum Action {
         /// Hand this push to its handlers, and say `finish`.
         case push(InboundMessage, Receipt)
@@ -259,7 +259,7 @@ package struct SessionMachine: ~Copyable {
         case requestEnded(IncomingRequest)
         /// A message that waited is in the log.
         case accepted(number: UInt64)
-        /// What became of a message that waited, or that is observed.
+        /// The fate of a message that waited, or that is observed.
         case messageEnded(number: UInt64, SessionDeliveryOutcome)
         /// An accepted push ended without being processed.
         ///
@@ -288,7 +288,7 @@ package struct SessionMachine: ~Copyable {
         indirect case violated(SessionViolation)
         /// Say this on a connection, though it carries the session no more.
         indirect case sayGoodbye(UInt64, SessionGoodbye)
-        /// What to do with a connection.
+        /// Do this with a connection.
         indirect case closeConnection(UInt64, SessionClosing)
         /// The session is over.
         indirect case ended(SessionEndReason)

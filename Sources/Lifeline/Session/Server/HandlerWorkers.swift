@@ -46,7 +46,7 @@ final class HandlerWorkers: Sendable {
 
     private let state = NIOLockedValueBox(State())
 
-    /// What is to be done once the lock is free.
+    /// The step that follows once the lock is free.
     private enum Next {
         case nothing
         case wake(Waiter)

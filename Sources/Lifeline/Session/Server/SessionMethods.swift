@@ -24,7 +24,7 @@ struct SessionMethods: Sendable {
 
     subscript(index: Int) -> SessionMethod { methods[index] }
 
-    /// What an engine knows of the method of a name; nil when there is none.
+    /// The engine's part of the method of a name; nil when there is none.
     func method(_ name: String) -> SessionEngine.ServerMethod? {
         index(of: name).map { SessionEngine.ServerMethod(index: $0, takesPushes: methods[$0].kind == .push) }
     }

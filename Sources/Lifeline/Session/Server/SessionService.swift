@@ -94,7 +94,7 @@ public struct SessionMethod: Sendable {
     }
 }
 
-/// Whom a handler works for.
+/// The call that a handler serves: its metadata, its deadline and its session.
 public struct SessionContext: Sendable {
     /// `package.Service/Method`.
     public let method: String

@@ -1,4 +1,4 @@
-/// What a side of a session takes.
+/// The limits of one side of a session.
 package struct SessionTerms: Equatable, Sendable {
     /// The least credit that a side may begin with, in bytes.
     package static let smallestCredit = 64 << 10
