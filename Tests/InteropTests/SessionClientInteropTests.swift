@@ -186,7 +186,7 @@ import Testing
 
     @Test func messagesThatAreSentAtMostOnce() async throws {
         try await SessionPeer.withServer(configuration: quick) { client in
-            // What is sent at most once goes over a connection, or not at all.
+            // At-most-once messages go over this connection, or not at all.
             _ = try await client.ask("Echo")
             for number in 1...2 {
                 try await client.push("interop.Peer/Note", ChatMessage.chat(number), delivery: .atMostOnce)

@@ -186,7 +186,7 @@ extension SessionClient {
     /// What the server's peer has recorded.
     nonisolated(nonsending) func report() async throws -> PeerReport { try PeerReport(try await ask("Report").text) }
 
-    /// What the server's peer has counted in this session.
+    /// The counts of the server's peer in this session.
     nonisolated(nonsending) func counts() async throws -> [String: Int] {
         var counts: [String: Int] = [:]
         for line in try await ask("Counts").text.split(separator: "\n") {

@@ -10,7 +10,7 @@ struct SessionRule: Sendable, CustomTestStringConvertible {
     let mayLackGoodbye: Bool
     /// The code of the goodbye.
     let code: Int
-    /// What becomes of the session, where that is not the usual end.
+    /// The fate of the session, where that is not the usual end.
     let session: String?
 
     init(
@@ -198,7 +198,7 @@ extension SessionRule {
         SessionRule("second-welcome-no-terms", "window takes no frame"),
     ]
 
-    /// What looks like a broken rule and is none, on both sides.
+    /// Frames that seem to break a rule and do not, on both sides.
     static let tolerated = [
         "empty-frame", "unknown-kinds", "kind-of-another-wire-type", "kind-beside-another-wire-type", "long-varints",
         "long-length", "fields-in-another-order", "unknown-fields", "late-frames", "unplaced-late-parts",

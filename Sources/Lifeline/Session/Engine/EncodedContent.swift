@@ -20,7 +20,7 @@ struct EncodedContent: Sendable {
             return
         }
         var fields: [UInt8] = []
-        FieldWriter.metadataFields(metadata, field: kind == .push ? 2 : 5, into: &fields)
+        FieldWriter.metadataFields(metadata, field: kind.metadataField, into: &fields)
         self.fields = fields
         guard metadata.count <= InboundMessage.maximumMetadataCount,
             fields.count <= InboundMessage.maximumMetadataByteCount

@@ -153,16 +153,8 @@ extension SessionMachine {
         cancelRunning(into: &actions)
         for number in unplacedNumbers { actions.append(.messageEnded(number: number, .dropped)) }
         (unplaced, unplacedNumbers) = ([], [])
-        inbound = InboundLane(
-            window: options.inboundWindow,
-            batchSize: options.acknowledgementBatchSize,
-            delay: options.acknowledgementDelay
-        )
-        urgentInbound = UrgentLane(
-            window: options.inboundWindow,
-            batchSize: options.acknowledgementBatchSize,
-            delay: options.acknowledgementDelay
-        )
+        inbound = InboundLane(options)
+        urgentInbound = UrgentLane(options)
         (peerMethods, peerMethodNames, peerMethodByteCount, peerPushCredits) = ([], [], 0, [])
         forgetDueCredits()
         unplacedSize = SessionSize()
@@ -289,7 +281,7 @@ extension WaitingMessage {
         default: return nil
         }
         isAwaited = false
-        FieldWriter.metadataFields(message.metadata, field: kind == .push ? 2 : 5, into: &fields)
+        FieldWriter.metadataFields(message.metadata, field: kind.metadataField, into: &fields)
         payload = [UInt8](message.payload)
         if let details {
             number = details.number

@@ -250,7 +250,7 @@ extension SessionMachine {
         let refusal = refusal(of: message, cost: cost)
         let deadline =
             message.timeoutMilliseconds == 0 ? nil : now + Duration(wireMilliseconds: message.timeoutMilliseconds)
-        // What is refused is not kept.
+        // A refused request is not kept.
         let request = running.begin(serial: message.serial, deadline: deadline, byteCount: refusal == nil ? cost : 0)
         guard let request else { throw .serialInUse(message.serial) }
         guard urgent.keptSize.frameCount < Self.urgentFrameLimit else { throw .urgentFramesUnacknowledged }
@@ -385,8 +385,8 @@ extension SessionMachine {
         now: MonotonicTime,
         into actions: inout [Action]
     ) throws(SessionViolation) {
-        // What was not sent over this connection cannot have come: the opening said so. Places are counted, and would
-        // shift if what is to be sent again were left out.
+        // Frames that were not sent over this connection cannot have come: the opening said so. Places are counted, and
+        // would shift if frames that are to be sent again were left out.
         let last = max(acknowledgement.ordinary, acknowledgement.ranges.last?.upperBound ?? 0)
         guard last < ordinary.nextToSend else { throw .unknownAcknowledgement(SessionPlace(.ordinary, last)) }
         guard acknowledgement.urgent < urgent.nextToSend else {
@@ -435,7 +435,7 @@ extension SessionMachine {
         admitWaiting(now: now, into: &actions)
     }
 
-    /// What came cannot be kept, and is sent again when the client comes back.
+    /// A frame has come that cannot be kept: the client is to send it again when it comes back.
     private mutating func sendAway() {
         let message = "The sessions of the server keep as much as they may together."
         giveUpConnection(.inOrder, saying: SessionGoodbye(.draining, message, pause: allowance.pause))

@@ -152,16 +152,8 @@ package struct SessionMachine: ~Copyable {
     package init(role: SessionRole, options: SessionOptions) {
         self.role = role
         self.options = options
-        inbound = InboundLane(
-            window: options.inboundWindow,
-            batchSize: options.acknowledgementBatchSize,
-            delay: options.acknowledgementDelay
-        )
-        urgentInbound = UrgentLane(
-            window: options.inboundWindow,
-            batchSize: options.acknowledgementBatchSize,
-            delay: options.acknowledgementDelay
-        )
+        inbound = InboundLane(options)
+        urgentInbound = UrgentLane(options)
         requests = RequestTable(maximumCount: options.maximumRequestCount, serials: 1...UInt32.max)
     }
 

@@ -33,3 +33,23 @@ package struct SessionOptions: Sendable {
     /// What a response may always have, so that every request can be refused: 1 KiB.
     static var smallResponseByteCount: Int { 1 << 10 }
 }
+
+extension InboundLane {
+    init(_ options: SessionOptions) {
+        self.init(
+            window: options.inboundWindow,
+            batchSize: options.acknowledgementBatchSize,
+            delay: options.acknowledgementDelay
+        )
+    }
+}
+
+extension UrgentLane {
+    init(_ options: SessionOptions) {
+        self.init(
+            window: options.inboundWindow,
+            batchSize: options.acknowledgementBatchSize,
+            delay: options.acknowledgementDelay
+        )
+    }
+}

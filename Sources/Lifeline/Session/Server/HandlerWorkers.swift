@@ -13,7 +13,7 @@ final class HandlerWorkers: Sendable {
     private final class Worker: Sendable {
         /// Where it runs; nil: on the threads that Swift has for tasks.
         let executor: (any TaskExecutor)?
-        /// These change under the lock only.
+        // Both are touched under the lock of the workers' state only, and so need none of their own.
         nonisolated(unsafe) var task: Task<Void, Never>?
         /// Whether it takes no more requests: its task is cancelled, or it runs where no requests come in any more.
         nonisolated(unsafe) var isRetired = false

@@ -36,6 +36,9 @@ package struct FrameKind: RawRepresentable, Hashable, Sendable {
     package static let unplacedRequestPart = FrameKind(rawValue: 49)
     package static let unplacedResponsePart = FrameKind(rawValue: 50)
 
+    /// The field of the kind's message that has its metadata.
+    var metadataField: UInt32 { self == .push || self == .unplacedPush ? 2 : 5 }
+
     /// The lane in which frames of this kind have places; nil for frames without a place.
     package var lane: SessionLane? {
         switch rawValue {

@@ -51,9 +51,8 @@ package struct InboundMessage {
     /// The metadata, read from the body at each call. Of entries with the same key the last one counts.
     package var metadata: [String: String] {
         guard metadataCount > 0 else { return [:] }
-        let isPush = kind == .push || kind == .unplacedPush
         var metadata: [String: String] = [:]
-        forEach(.delimited(isPush ? 2 : 5), isText: true) { entry in
+        forEach(.delimited(kind.metadataField), isText: true) { entry in
             metadata[String(decoding: entry.first, as: UTF8.self)] = String(decoding: entry.second, as: UTF8.self)
         }
         return metadata

@@ -55,7 +55,7 @@ final class RawSessionClient: Sendable {
         /// Up to which of its own ordinary places the server has acknowledged all, and which above.
         var acknowledged: UInt64 = 0
         var acknowledgedAbove: Set<UInt64> = []
-        /// What has come and was not read: from `start` on.
+        /// Bytes that have come; those from `start` on were not read.
         var bytes: [UInt8] = []
         var start = 0
     }
