@@ -113,8 +113,7 @@ private actor Chat {
     private func print(_ item: Sample_Room_V1_NewsItem) async throws {
         // What came before it was told to leave.
         if hasLeft { return }
-        let line = "\(item.from.escaped(limit: .max)): \(item.text.escaped(limit: .max))\n"
-        try await writeToStandardOutput(Array(line.utf8))
+        try await writeToStandardOutput(Array(item.line.utf8))
         printedCount += 1
         if item.text == asking.text { asking.printedNumbers.insert(item.number) }
         if let awaited, item.isOrFollowsLong(awaited.number, awaited.text) { self.awaited = nil }
@@ -133,7 +132,6 @@ private actor Chat {
     private nonisolated func say(to room: Sample_Room_V1_RoomClient) async throws {
         var lines = LineReader()
         while let line = try await lines.next() {
-            if line.isEmpty { continue }
             await willSay(line, sessionCount: room.session.statistics.sessionCount)
             do throws(SessionError) {
                 await said(line, try await room.say(.with { $0.text = line }, timeout: nil).number)

@@ -1,4 +1,4 @@
-/// The lines of standard input, as they come.
+/// The lines of standard input, as they come, without the empty ones.
 struct LineReader: ~Copyable {
     private static let maximumLength = 4096
 
@@ -6,10 +6,17 @@ struct LineReader: ~Copyable {
     private var rest: [UInt8] = []
     private var isAtEnd = false
 
-    /// The next line without its end; nil after the last one.
+    /// The next line that is not empty, without its end; nil after the last one.
     ///
     /// - Throws: `CommandFailure` when a line is longer than the room takes; `CancellationError`.
     mutating func next() async throws -> String? {
+        while let line = try await nextLine() {
+            if !line.isEmpty { return line }
+        }
+        return nil
+    }
+
+    private mutating func nextLine() async throws -> String? {
         while true {
             if let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
                 defer { rest.removeSubrange(...end) }

@@ -19,6 +19,8 @@ import Testing
         ["call", "--give-up-after", "nan"],
         ["call", "watch", "--count", "0"],
         ["call", "watch", "--interval", "1e99"],
+        ["call", "say-all", "--timeout", "-1"],
+        ["call", "talk", "--count", "1"],
         ["call", "report"],
         ["call", "chat", "--count", "0"],
         ["call", "unknown"],
@@ -32,7 +34,7 @@ import Testing
         #expect(outcome.errorText.contains("--help"), "\(outcome.errorText)")
     }
 
-    @Test(arguments: [["echo"], ["watch"], ["report", "--text", "x"], ["chat"]])
+    @Test(arguments: [["echo"], ["watch"], ["say-all"], ["talk"], ["report", "--text", "x"], ["chat"]])
     func anAbsentServerIs69(mode: [String]) async throws {
         let port = try TestPort.next()
         let arguments = ["call"] + mode + ["--to", "tcp://127.0.0.1:\(port)", "--give-up-after", "0"]
@@ -74,7 +76,7 @@ import Testing
         // It accepts, and says nothing.
         let listener = try await RawSocket.listen()
         let to = ["--to", "tcp://127.0.0.1:\(listener.port)", "--timeout", "0.1"]
-        for mode in [["echo"], ["watch"], ["report", "--text", "x"]] {
+        for mode in [["echo"], ["watch"], ["say-all"], ["talk"], ["report", "--text", "x"]] {
             let outcome = try await Program.product("lifeline", ["call"] + mode + to).outcome()
             #expect(outcome.status == 75, "\(mode): \(outcome.errorText)")
         }
@@ -103,7 +105,7 @@ import Testing
         var configuration = SessionServerConfiguration()
         configuration.authenticate = { _ in throw SessionStatus(.unauthenticated, "Show your ticket.") }
         try await withRoom(TestRoom(), configuration: configuration) { endpoint in
-            for mode in [["echo"], ["watch"], ["report", "--text", "x"], ["chat"]] {
+            for mode in [["echo"], ["watch"], ["say-all"], ["talk"], ["report", "--text", "x"], ["chat"]] {
                 let arguments = ["call"] + mode + ["--to", endpoint]
                 let outcome = try await Program.product("lifeline", arguments).outcome(input: Data("x\n".utf8))
                 #expect(outcome.status == 77, "\(mode): \(outcome.errorText)")
@@ -121,7 +123,7 @@ import Testing
     )
     func aStatusHasACode(code: SessionStatus.Code, exitCode: Int32) async throws {
         try await withRoom(TestRoom { throw SessionStatus(code, "By the test.") }) { endpoint in
-            for mode in [["echo"], ["watch"], ["chat"]] {
+            for mode in [["echo"], ["watch"], ["say-all"], ["talk"], ["chat"]] {
                 let arguments = ["call"] + mode + ["--to", endpoint]
                 let outcome = try await Program.product("lifeline", arguments).outcome(input: Data("x\n".utf8))
                 #expect(outcome.status == exitCode, "\(mode): \(outcome.errorText)")
@@ -139,7 +141,7 @@ import Testing
     }
 
     /// The server has begun to handle it when it dies, and the next one does not know the session.
-    @Test(arguments: [["watch"], ["report", "--text", "x"], ["chat"]])
+    @Test(arguments: [["watch"], ["say-all"], ["talk"], ["report", "--text", "x"], ["chat"]])
     func whatMustNotBeDoneTwiceIs74(mode: [String]) async throws {
         let begun = AsyncStream.makeStream(of: Void.self)
         let hanging = TestRoom {
@@ -213,7 +215,7 @@ import Testing
     @Test func aFullOutputIs74() async throws {
         let (server, endpoint) = try await RunningCommand.serve()
         let lifeline = try Program.product("lifeline", []).path
-        for mode in ["echo --text x", "watch", "chat"] {
+        for mode in ["echo --text x", "watch", "say-all", "talk", "chat"] {
             let command = "echo x | \"$0\" call \(mode) --to \(endpoint) >/dev/full"
             let outcome = try await Program(URL(filePath: "/bin/sh"), ["-c", command, lifeline]).outcome()
             #expect(outcome.status == 74, "\(mode): \(outcome.errorText)")

@@ -38,6 +38,8 @@ import Testing
         let outcome = try await call("chat", "--to", endpoint, "--name", Self.evil, input: "\(Self.evil)\n")
         #expect(outcome.status == 0)
         #expect(String(decoding: outcome.output, as: UTF8.self) == "\(Self.escaped): \(Self.escaped)\n")
+        let talk = try await call("talk", "--to", endpoint, "--name", Self.evil, input: "\(Self.evil)\n")
+        #expect(talk.output == outcome.output, "\(talk.errorText)")
         try await server.wait { $0.errorText.contains("\(Self.escaped): \(Self.escaped)\n") }
         let client = try await RawSocket.connect(toPort: port)
         let frames: [Lifeline_Session_V1_Frame] = [

@@ -129,6 +129,81 @@ import Testing
         await server.killAndWait()
     }
 
+    @Test func allLinesAreSaidInOneCall() async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        // An empty line is nothing to say, and the last one needs no end.
+        let outcome = try await call("say-all", "--to", endpoint, "--name", "Ada", input: "one\r\n\ntwo\nthree")
+        #expect(outcome.status == 0 && outcome.errorText.isEmpty)
+        #expect(text(outcome) == "3 said, the last one as number 3\n")
+        let more = try await call("say-all", "--to", endpoint, "--name", "Bob", input: "four\n")
+        #expect(more.status == 0 && text(more) == "1 said, the last one as number 4\n")
+        let nothing = try await call("say-all", "--to", endpoint, input: "")
+        #expect(nothing.status == 0 && text(nothing) == "nothing said\n")
+        #expect(server.errorText.contains("\nAda: one\nAda: two\nAda: three\n"))
+        await server.killAndWait()
+    }
+
+    /// What is said comes back while standard input goes on.
+    @Test func twoTalkInOneCallEach() async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let ada = try RunningCommand(["call", "talk", "--to", endpoint, "--name", "Ada"])
+        try ada.type("Hello")
+        try await ada.wait { $0.lines == ["Ada: Hello"] }
+        let bob = try RunningCommand(["call", "talk", "--to", endpoint, "--name", "Bob"])
+        try bob.type("Grüezi")
+        try await ada.wait { $0.lines == ["Ada: Hello", "Bob: Grüezi"] }
+        try await bob.wait { $0.lines == ["Bob: Grüezi"] }
+        // Others hear it, whatever they do it with.
+        let chat = try await call("chat", "--to", endpoint, "--name", "Eve", input: "Bye")
+        #expect(text(chat) == "Eve: Bye\n")
+        try await ada.wait { $0.lines.last == "Eve: Bye" }
+        try ada.endInput()
+        #expect(await ada.finish() == 0)
+        try bob.type("Alone")
+        try await bob.wait { $0.lines == ["Bob: Grüezi", "Eve: Bye", "Bob: Alone"] }
+        try bob.endInput()
+        #expect(await bob.finish() == 0)
+        #expect(ada.lines == ["Ada: Hello", "Bob: Grüezi", "Eve: Bye"])
+        #expect(ada.errorText.isEmpty && bob.errorText.isEmpty)
+        await server.killAndWait()
+    }
+
+    @Test func whatIsPipedIntoATalkComesBack() async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let outcome = try await call("talk", "--to", endpoint, "--name", "Ada", input: "one\r\n\ntwo\nthree")
+        #expect(outcome.status == 0 && outcome.errorText.isEmpty)
+        #expect(text(outcome) == "Ada: one\nAda: two\nAda: three\n")
+        let nothing = try await call("talk", "--to", endpoint, input: "")
+        #expect(nothing.status == 0 && nothing.output.isEmpty && nothing.errorText.isEmpty)
+        await server.killAndWait()
+    }
+
+    @Test(arguments: ["say-all", "talk"])
+    func aLineThatIsTooLongEndsTheCall(mode: String) async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let longest = String(repeating: "x", count: 4096)
+        let whole = try await call(mode, "--to", endpoint, "--name", "Ada", input: longest + "\r\n")
+        #expect(whole.status == 0, "\(whole.errorText)")
+        let long = try await call(mode, "--to", endpoint, input: "short\n\(longest)x\n")
+        #expect(long.status == 65)
+        #expect(long.errorText.contains("longer than the 4096 bytes"), "\(long.errorText)")
+        await server.killAndWait()
+    }
+
+    /// The call ends, and not only the command: the room has lost its visitor.
+    @Test(arguments: [("talk", 0), ("say-all", 128 + SIGINT)] as [(String, Int32)])
+    func anInterruptEndsTheCall(mode: String, status: Int32) async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let ada = try RunningCommand(["call", mode, "--to", endpoint, "--name", "Ada"])
+        try ada.type("Hello")
+        try await server.wait { $0.errorText.contains("Ada: Hello") }
+        ada.send(SIGINT)
+        #expect(await ada.finish() == status, "\(ada.errorText)")
+        #expect(ada.errorText.isEmpty)
+        try await server.wait { $0.errorText.contains("Ada left") }
+        await server.killAndWait()
+    }
+
     /// The next room counts anew, and what was said in the last one does not come back any more.
     @Test func aRoomThatWasRestartedIsLeft() async throws {
         let (first, endpoint) = try await RunningCommand.serve(on: TestPort.nextEndpoint())
@@ -177,7 +252,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ["call"], ["call", "echo"], ["call", "watch"], ["call", "report"], ["call", "chat"], ["serve"],
+        ["call"], ["call", "echo"], ["call", "watch"], ["call", "say-all"], ["call", "talk"], ["call", "report"],
+        ["call", "chat"], ["serve"],
     ])
     func helpTeaches(command: [String]) async throws {
         let outcome = try await Program.product("lifeline", command + ["--help"]).outcome()

@@ -128,6 +128,55 @@ import Testing
         }
     }
 
+    /// The room hears each line once, and in order.
+    @Test func aStreamOfLinesOutlivesItsConnections() async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let port = try #require(Int(endpoint.split(separator: ":").last ?? ""))
+        let lines = (1...3000).map { "line \($0)" }
+        try await CuttingRelay.run(to: port, seed: 13, cuts: 5, after: 2_000...10_000) { relay in
+            let outcome = try await call(
+                "say-all",
+                "--to",
+                "tcp://127.0.0.1:\(relay.port)",
+                "--name",
+                "Ada",
+                input: lines.joined(separator: "\n")
+            )
+            #expect(outcome.status == 0, "\(outcome.errorText)")
+            #expect(relay.cutCount == 5)
+            #expect(String(decoding: outcome.output, as: UTF8.self) == "3000 said, the last one as number 3000\n")
+            #expect(outcome.errorText.split(separator: "\n").count { $0 == "lifeline: the session goes on" } == 5)
+        }
+        try await server.wait { $0.errorText.contains("Ada left") }
+        let heard = server.errorText.split(separator: "\n").filter { $0.hasPrefix("Ada: ") }
+        #expect(heard.map { String($0.dropFirst("Ada: ".count)) } == lines)
+        await server.killAndWait()
+    }
+
+    /// Both directions go on, and what was said comes back once, and in order.
+    @Test func aTalkOutlivesItsConnections() async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let port = try #require(Int(endpoint.split(separator: ":").last ?? ""))
+        // No more than the room keeps while there is no connection.
+        let lines = (1...200).map { "line \($0)" }
+        try await CuttingRelay.run(to: port, seed: 17, cuts: 3, after: 1_000...3_000) { relay in
+            let outcome = try await call(
+                "talk",
+                "--to",
+                "tcp://127.0.0.1:\(relay.port)",
+                "--name",
+                "Ada",
+                input: lines.joined(separator: "\n")
+            )
+            #expect(outcome.status == 0, "\(outcome.errorText)")
+            #expect(relay.cutCount == 3)
+            let heard = String(decoding: outcome.output, as: UTF8.self).split(separator: "\n")
+            #expect(heard.map(String.init) == lines.map { "Ada: \($0)" })
+            #expect(outcome.errorText.split(separator: "\n").count { $0 == "lifeline: the session goes on" } == 3)
+        }
+        await server.killAndWait()
+    }
+
     /// A connection that is lost is no attempt that failed.
     @Test func aCutConnectionIsMadeAgainWithoutPatience() async throws {
         let (server, endpoint) = try await RunningCommand.serve()
