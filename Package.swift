@@ -188,7 +188,31 @@ let examples: [Target] = [
         "LifelineWellKnownTypes",
         .argumentParser,
         .unixSignals
-    )
+    ),
+    c("CTokenStreamProtos", path: "Examples/token-stream/CTokenStreamProtos", "CLifelineMessages"),
+    swift(
+        "TokenStreamProtos",
+        path: "Examples/token-stream/TokenStreamProtos",
+        "CTokenStreamProtos",
+        "Lifeline",
+        "LifelineMessages"
+    ),
+    program(
+        "TokenStreamServer",
+        path: "Examples/token-stream/server",
+        "Lifeline",
+        "TokenStreamProtos",
+        .argumentParser,
+        .unixSignals
+    ),
+    program(
+        "TokenStreamClient",
+        path: "Examples/token-stream/client",
+        "Lifeline",
+        "TokenStreamProtos",
+        .argumentParser,
+        .logging
+    ),
 ]
 
 // MARK: - Tests/: one target for each of Sources/ and codegen/, and what they share
@@ -358,6 +382,9 @@ let interop: [Target] = [
         "LifelineProtos",
         "LifelineTestSupport",
         "LifelineWellKnownTypes",
+        "TokenStreamClient",
+        "TokenStreamProtos",
+        "TokenStreamServer",
         "WebChatServer",
         .logging,
         .nioConcurrencyHelpers
