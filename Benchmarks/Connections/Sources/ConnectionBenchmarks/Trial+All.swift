@@ -32,14 +32,7 @@ extension Trial {
             }
         }
         let chat = [Name.chat, Name.c].map {
-            Trial(
-                case: CaseName.oneWayChat,
-                workload: WorkloadName.chat,
-                client: $0,
-                server: $0,
-                mode: "sink",
-                kind: .steady(command: "one-way chat")
-            )
+            steady(CaseName.oneWayChat, WorkloadName.chat, ($0, $0), "sink", "one-way chat")
         }
         return oneWay + echoes + chat
     }
@@ -55,9 +48,19 @@ extension Trial {
         _ mode: String,
         _ command: String
     ) -> Trial {
+        steady(name, WorkloadName.messages(of: size), pair, mode, command)
+    }
+
+    private static func steady(
+        _ name: String,
+        _ workload: String,
+        _ pair: (client: String, server: String),
+        _ mode: String,
+        _ command: String
+    ) -> Trial {
         Trial(
             case: name,
-            workload: WorkloadName.messages(of: size),
+            workload: workload,
             client: pair.client,
             server: pair.server,
             mode: mode,
@@ -67,21 +70,33 @@ extension Trial {
 
     private static var sessions: [Trial] {
         let requests = [1, 64, 1024].flatMap { inFlight in
-            [Name.requests, Name.requestsOnLoop, Name.c, Name.grpcUnary].map {
-                Trial(
-                    case: CaseName.requests,
-                    workload: WorkloadName.calls(inFlight: inFlight),
-                    client: $0,
-                    server: $0,
-                    mode: "echo",
-                    kind: .steady(command: "echo 32 \(inFlight)")
-                )
+            [
+                Name.requests, Name.requestsOnLoop, Name.requestsSynchronous, Name.requestsOnLoopSynchronous,
+                Name.c, Name.grpcCalls,
+            ].map {
+                let workload = WorkloadName.calls(inFlight: inFlight)
+                return steady(CaseName.requests, workload, ($0, $0), "echo", "echo 32 \(inFlight)")
             }
         }
-        let pushes = [Name.pushes, Name.c, Name.grpcStream].map {
-            steady(CaseName.pushes, 32, ($0, $0), "sink", "one-way 32")
-        }
-        return requests + pushes
+        let (pushes, streams, grpc) = ([Name.pushes], [Name.streams], [Name.grpcCalls])
+        return requests
+            + carried(CaseName.pushes, "sink", "one-way", pushes + [Name.pushesSynchronous], [Name.c])
+            + carried(CaseName.pushesFromServer, "sink", "from-server", pushes + [Name.pushesBatches])
+            + carried(CaseName.serverStream, "sink", "from-server", streams + [Name.streamsBatches], grpc)
+            + carried(CaseName.clientStream, "sink", "one-way", streams, grpc)
+            + carried(CaseName.bothWays, "echo", "both-ways", streams, grpc)
+    }
+
+    /// Trials with messages of 32 bytes, and with chat messages for those contenders of ours.
+    private static func carried(
+        _ name: String,
+        _ mode: String,
+        _ command: String,
+        _ ours: [String],
+        _ others: [String] = []
+    ) -> [Trial] {
+        let small = (ours + others).map { steady(name, 32, ($0, $0), mode, "\(command) 32") }
+        return small + ours.map { steady(name, WorkloadName.chat, ($0, $0), mode, "\(command) chat") }
     }
 
     private static func connections(_ scale: Scale) -> [Trial] {

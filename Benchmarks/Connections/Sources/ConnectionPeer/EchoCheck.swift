@@ -16,3 +16,7 @@ struct EchoCheck {
 struct WrongEcho: Error, CustomStringConvertible {
     var description: String { "What came back is not what was sent." }
 }
+
+struct WrongCount: Error, CustomStringConvertible {
+    var description: String { "Not as many messages came as were sent." }
+}

@@ -1,18 +1,27 @@
 internal import LifelineMessages
 
-/// What messages hold.
-enum Payload {
-    /// So many bytes, or for `chat` an encoded `Benchmark_ChatMessage`.
-    static func bytes(_ name: String) -> [UInt8]? {
-        if name == "chat" { return chat }
-        return Int(name).map { count in
+/// What messages hold: so many bytes, or for `chat` an encoded `Benchmark_ChatMessage`.
+struct Payload: Sendable {
+    /// What the runner calls it: a number of bytes, or `chat`.
+    let name: String
+    let bytes: [UInt8]
+
+    init?(_ name: String) {
+        self.name = name
+        if name == "chat" {
+            bytes = Self.chat
+        } else if let count = Int(name), count >= 0 {
             // No two parts are alike, so that one in the place of another is seen.
-            (0..<count).map { UInt8(truncatingIfNeeded: $0 ^ $0 >> 8) }
+            bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 ^ $0 >> 8) }
+        } else {
+            return nil
         }
     }
 
+    var isChat: Bool { name == "chat" }
+
     /// About 300 bytes.
-    static let chat: [UInt8] = {
+    private static let chat: [UInt8] = {
         let message = Benchmark_ChatMessage.with {
             $0.id = "0192f3a4-77b1-7c3e-9a52-3f1d2c8e4b60"
             $0.from = "ada@example.org"

@@ -4,16 +4,22 @@ protocol PeerClient {
     func open(port: Int, connectionCount: Int) async throws
 
     /// Sends on the first connection, and waits until the server has answered a last, empty message.
-    func oneWay(_ payload: [UInt8], _ limit: SendLimit) async throws -> Outcome
+    func oneWay(_ payload: Payload, _ limit: SendLimit) async throws -> Outcome
 
     /// Keeps `inFlight` messages on their way on every connection, to a server that echoes.
-    func echo(_ payload: [UInt8], inFlight: Int, _ limit: SendLimit) async throws -> Outcome
+    func echo(_ payload: Payload, inFlight: Int, _ limit: SendLimit) async throws -> Outcome
+
+    /// Has a server send messages.
+    func fromServer(_ payload: Payload, _ limit: SendLimit) async throws -> Outcome
+
+    /// Sends and receives side by side, to a server that echoes, with as many on their way as the two sides take.
+    func bothWays(_ payload: Payload, _ limit: SendLimit) async throws -> Outcome
 
     /// Has one message echoed on each connection, one after the other.
-    func each(_ payload: [UInt8]) async throws -> Outcome
+    func each(_ payload: Payload) async throws -> Outcome
 
     /// Sends `perSecond` messages a second on every connection, evenly spread, and awaits their echoes.
-    func paced(_ payload: [UInt8], perSecond: Int, nanoseconds: UInt64) async throws -> Outcome
+    func paced(_ payload: Payload, perSecond: Int, nanoseconds: UInt64) async throws -> Outcome
 
     func close() async throws
 
@@ -25,10 +31,12 @@ protocol PeerClient {
 extension PeerClient {
     var executor: (any TaskExecutor)? { nil }
 
-    func oneWay(_ payload: [UInt8], _ limit: SendLimit) async throws -> Outcome { throw Unsupported() }
-    func echo(_ payload: [UInt8], inFlight: Int, _ limit: SendLimit) async throws -> Outcome { throw Unsupported() }
-    func each(_ payload: [UInt8]) async throws -> Outcome { throw Unsupported() }
-    func paced(_ payload: [UInt8], perSecond: Int, nanoseconds: UInt64) async throws -> Outcome { throw Unsupported() }
+    func oneWay(_ payload: Payload, _ limit: SendLimit) async throws -> Outcome { throw Unsupported() }
+    func echo(_ payload: Payload, inFlight: Int, _ limit: SendLimit) async throws -> Outcome { throw Unsupported() }
+    func fromServer(_ payload: Payload, _ limit: SendLimit) async throws -> Outcome { throw Unsupported() }
+    func bothWays(_ payload: Payload, _ limit: SendLimit) async throws -> Outcome { throw Unsupported() }
+    func each(_ payload: Payload) async throws -> Outcome { throw Unsupported() }
+    func paced(_ payload: Payload, perSecond: Int, nanoseconds: UInt64) async throws -> Outcome { throw Unsupported() }
 }
 
 /// For a contender that is a server only.
@@ -50,6 +58,22 @@ struct SendLimit {
         // At least one is sent: else there is nothing to divide by.
         guard sent > 0 else { return false }
         return (messages > 0 && sent >= messages) || (nanoseconds > 0 && now() - begin >= nanoseconds)
+    }
+}
+
+/// Counts what a run sends until its limit is reached. The clock is looked at once in 64 messages.
+struct SendCounter {
+    private let limit: SendLimit
+    private let begin = now()
+    private(set) var count = 0
+
+    init(_ limit: SendLimit) { self.limit = limit }
+
+    /// Whether one more message is to be sent. It is counted then.
+    mutating func next() -> Bool {
+        if count % 64 == 0, limit.isReached(since: begin, sent: count) { return false }
+        count += 1
+        return true
     }
 }
 

@@ -1,22 +1,28 @@
-/// A line that the runner writes to a client. The client answers each with a line of its own: `done`, and what it came to.
+/// A line that the runner writes to a client. The client answers each with a line of its own: `done`, and what it came
+/// to.
 enum PeerCommand {
     case open(port: Int, connectionCount: Int)
-    case oneWay([UInt8], SendLimit)
-    case echo([UInt8], inFlight: Int, SendLimit)
-    case each([UInt8])
-    case paced([UInt8], perSecond: Int, nanoseconds: UInt64)
+    case oneWay(Payload, SendLimit)
+    case fromServer(Payload, SendLimit)
+    case bothWays(Payload, SendLimit)
+    case echo(Payload, inFlight: Int, SendLimit)
+    case each(Payload)
+    case paced(Payload, perSecond: Int, nanoseconds: UInt64)
     case close
 
-    /// `open PORT CONNECTIONS`, `one-way PAYLOAD MS COUNT`, `echo PAYLOAD IN-FLIGHT MS COUNT`, `each PAYLOAD`,
-    /// `paced PAYLOAD PER-SECOND MS`, or `close`. A payload is a number of bytes, or `chat`.
+    /// `open PORT CONNECTIONS`, `one-way PAYLOAD MS COUNT`, `from-server PAYLOAD MS COUNT`,
+    /// `both-ways PAYLOAD MS COUNT`, `echo PAYLOAD IN-FLIGHT MS COUNT`, `each PAYLOAD`, `paced PAYLOAD PER-SECOND MS`,
+    /// or `close`. A payload is a number of bytes, or `chat`.
     init?(_ line: String) {
         let words = line.split(separator: " ").map(String.init)
         let numbers = words.dropFirst(words.first == "open" ? 1 : 2).map { Int($0) ?? -1 }
         guard let name = words.first, numbers.allSatisfy({ $0 >= 0 }) else { return nil }
-        let payload = words.dropFirst().first.flatMap(Payload.bytes)
+        let payload = words.dropFirst().first.flatMap(Payload.init)
         switch (name, payload, numbers.count) {
         case ("open", _, 2): self = .open(port: numbers[0], connectionCount: numbers[1])
         case ("one-way", let payload?, 2): self = .oneWay(payload, SendLimit(numbers[0...]))
+        case ("from-server", let payload?, 2): self = .fromServer(payload, SendLimit(numbers[0...]))
+        case ("both-ways", let payload?, 2): self = .bothWays(payload, SendLimit(numbers[0...]))
         case ("echo", let payload?, 3): self = .echo(payload, inFlight: numbers[0], SendLimit(numbers[1...]))
         case ("each", let payload?, 0): self = .each(payload)
         case ("paced", let payload?, 2):
@@ -30,6 +36,8 @@ enum PeerCommand {
         switch self {
         case .open(let port, let count): try await client.open(port: port, connectionCount: count)
         case .oneWay(let payload, let limit): return try await client.oneWay(payload, limit)
+        case .fromServer(let payload, let limit): return try await client.fromServer(payload, limit)
+        case .bothWays(let payload, let limit): return try await client.bothWays(payload, limit)
         case .echo(let payload, let inFlight, let limit):
             return try await client.echo(payload, inFlight: inFlight, limit)
         case .each(let payload): return try await client.each(payload)

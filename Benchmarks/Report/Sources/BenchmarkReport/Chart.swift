@@ -24,21 +24,23 @@ public struct Chart {
     private let panelGap = 46.0
     private let barsHeight = 130.0
     private let margin = 24.0
-    private let headerHeight = 92.0
+    private let legendLineHeight = 18.0
 
     /// Ratios above this are drawn as bars that are cut, lest they leave nothing to be seen of the others.
     private let highestRatio = 20.0
 
-    /// Colours that also the colour-blind tell apart (Okabe and Ito), ours first.
+    /// Colours that also the colour-blind tell apart (Okabe and Ito, and two of Tol's), ours first.
     private let colours = [
         "#0072B2", "#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#F0E442", "#999999", "#000000",
-        "#44AA99",
+        "#44AA99", "#882255",
     ]
 
+    private let columns = 2
+
     public var svg: String {
-        let columns = 2
+        let legend = legend(y: 74)
+        let headerHeight = legend.end
         let rows = (panels.count + columns - 1) / columns
-        let width = 2 * margin + Double(columns) * panelWidth + Double(columns - 1) * panelGap
         let height = headerHeight + Double(rows) * panelHeight + margin
         let panels = panels.enumerated().map { index, panel in
             draw(
@@ -54,7 +56,7 @@ public struct Chart {
             <rect width="100%" height="100%" fill="white"/>
             \(text("\(title), relative to Lifeline", x: margin, y: 32, size: 18, weight: "bold"))
             \(text(explanation, x: margin, y: 50))
-            \(legend(y: 74))
+            \(legend.text)
             \(panels.joined(separator: "\n"))
             </svg>
 
@@ -78,16 +80,23 @@ public struct Chart {
     }
     private var panelHeight: Double { barsHeight + 78 }
 
-    private func legend(y: Double) -> String {
-        var x = margin
-        return contenders.enumerated().map { index, contender in
-            defer { x += 34 + 6.5 * Double(contender.count) }
+    private var width: Double {
+        2 * margin + Double(columns) * panelWidth + Double(columns - 1) * panelGap
+    }
+
+    /// The names of the contenders, in as many lines as they take, and where the panels may begin.
+    private func legend(y top: Double) -> (text: String, end: Double) {
+        var (x, y) = (margin, top)
+        let names = contenders.enumerated().map { index, contender in
+            let nameWidth = 34 + 6.5 * Double(contender.count)
+            if x > margin, x + nameWidth > width { (x, y) = (margin, y + legendLineHeight) }
+            defer { x += nameWidth }
             return """
                 <rect x="\(number(x))" y="\(number(y - 10))" width="12" height="12" fill="\(colour(index))"/>
                 \(text(contender, x: x + 17, y: y))
                 """
         }
-        .joined(separator: "\n")
+        return (names.joined(separator: "\n"), y + legendLineHeight)
     }
 
     private func draw(_ panel: Results.Panel, x: Double, y: Double) -> String {

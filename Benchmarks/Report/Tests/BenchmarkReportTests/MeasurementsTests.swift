@@ -25,6 +25,27 @@ internal import Testing
         #expect(goal.verdict == .missed)
     }
 
+    @Test func ratesOfMessagesAreInMillions() throws {
+        var measurements = Measurements()
+        let values: [(Metric, Double)] = [(.rate, 6_000_000), (.clientCPU, 100), (.serverCPU, 250)]
+        measurements.add(CaseName.pushes, "32 B", ContenderName.pushes, values)
+        let goal = try #require(measurements.goal("pushes, 32 B, millions/s"))
+        #expect(goal.value == 6)
+        #expect(goal.valueByCPU == 4)
+        #expect(measurements.goal("pushes, 32 B: client, CPU ns")?.verdict == .met)
+        #expect(measurements.goal("pushes, 32 B: server, CPU ns")?.verdict == .missed)
+    }
+
+    @Test func decodedMessagesOfSessionsAreComparedWithPlainOnesByTheCostOfBothSides() {
+        var measurements = Measurements()
+        let plain: [(Metric, Double)] = [(.clientCPU, 200), (.serverCPU, 600)]
+        measurements.add(CaseName.oneWayChat, WorkloadName.chat, ContenderName.chat, plain)
+        let session: [(Metric, Double)] = [(.clientCPU, 700), (.serverCPU, 300)]
+        measurements.add(CaseName.serverStream, WorkloadName.chat, ContenderName.streams, session)
+        #expect(measurements.goal("server-stream, chat: CPU over plain messages")?.value == 1.25)
+        #expect(measurements.goal("client-stream, chat: CPU over plain messages")?.verdict == nil)
+    }
+
     @Test func roundTripsAreOursOverTheOthers() throws {
         var measurements = Measurements()
         measurements.add(CaseName.roundTrip, "32 B", ContenderName.batches, [(.median, 40)])
@@ -56,7 +77,7 @@ internal import Testing
 
     @Test func withoutMeasurementsNoGoalHasAVerdict() {
         let goals = Measurements().goals
-        #expect(goals.count == 24)
+        #expect(goals.count == 40)
         #expect(goals.allSatisfy { $0.verdict == nil })
     }
 }

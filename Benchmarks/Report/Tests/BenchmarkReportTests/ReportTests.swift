@@ -70,6 +70,16 @@ internal import Testing
         #expect(svg.contains("<title>other: 50.0 ns</title>"))
     }
 
+    @Test func chartNamesContendersInAsManyLinesAsTheyTake() {
+        var results = Results()
+        let contenders = (1...9).map { "a contender's long name \($0)" }
+        results.add(contenders.map { ($0, 20) }, case: "parse", workload: "chat", unit: "ns")
+        let svg = Chart(results, title: "Cost", contenders: contenders, footnote: "").svg
+        let lines = svg.matches(of: #/<text x="41" y="(\d+)"/#).map(\.output.1)
+        #expect(lines == ["74", "92", "110", "128", "146"])
+        #expect(svg.contains("height=\"396\""))
+    }
+
     @Test(arguments: [([], nil), ([3], 3), ([5, 1, 3], 3), ([4, 1, 2, 9], 3)] as [([Double], Double?)])
     func medianIsTheMiddle(values: [Double], median: Double?) {
         #expect(values.median == median)

@@ -10,20 +10,22 @@ final class CClient: PeerClient {
         if client == nil { throw SystemError() }
     }
 
-    func oneWay(_ payload: [UInt8], _ limit: SendLimit) throws -> Outcome {
-        try outcome { epoll_client_one_way(client, payload, payload.count, epoll_limit(limit), $0) }
+    func oneWay(_ payload: Payload, _ limit: SendLimit) throws -> Outcome {
+        try outcome { epoll_client_one_way(client, payload.bytes, payload.bytes.count, epoll_limit(limit), $0) }
     }
 
-    func echo(_ payload: [UInt8], inFlight: Int, _ limit: SendLimit) throws -> Outcome {
-        try outcome { epoll_client_echo(client, payload, payload.count, inFlight, epoll_limit(limit), $0) }
+    func echo(_ payload: Payload, inFlight: Int, _ limit: SendLimit) throws -> Outcome {
+        try outcome { epoll_client_echo(client, payload.bytes, payload.bytes.count, inFlight, epoll_limit(limit), $0) }
     }
 
-    func each(_ payload: [UInt8]) throws -> Outcome {
-        try outcome { epoll_client_each(client, payload, payload.count, $0) }
+    func each(_ payload: Payload) throws -> Outcome {
+        try outcome { epoll_client_each(client, payload.bytes, payload.bytes.count, $0) }
     }
 
-    func paced(_ payload: [UInt8], perSecond: Int, nanoseconds: UInt64) throws -> Outcome {
-        try outcome { epoll_client_paced(client, payload, payload.count, UInt32(perSecond), nanoseconds, $0) }
+    func paced(_ payload: Payload, perSecond: Int, nanoseconds: UInt64) throws -> Outcome {
+        try outcome {
+            epoll_client_paced(client, payload.bytes, payload.bytes.count, UInt32(perSecond), nanoseconds, $0)
+        }
     }
 
     func close() {

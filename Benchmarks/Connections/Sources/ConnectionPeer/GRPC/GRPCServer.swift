@@ -14,11 +14,6 @@ func runGRPCServer(_ mode: ServerMode) async throws {
     }
 }
 
-extension MethodDescriptor {
-    static let stream = MethodDescriptor(fullyQualifiedService: "benchmark.Echo", method: "Stream")
-    static let unary = MethodDescriptor(fullyQualifiedService: "benchmark.Echo", method: "Unary")
-}
-
 private struct AnsweringService: RegistrableRPCService {
     let mode: ServerMode
 
@@ -44,14 +39,25 @@ private struct AnsweringService: RegistrableRPCService {
             let message = try await ServerRequest(stream: request).message
             return StreamingServerResponse(single: ServerResponse(message: message))
         }
-    }
-}
-
-/// Messages stay as they are: no protobuf is measured here.
-struct RawBytes: MessageSerializer, MessageDeserializer {
-    func serialize<Bytes: GRPCContiguousBytes>(_ message: [UInt8]) -> Bytes { Bytes(message) }
-
-    func deserialize<Bytes: GRPCContiguousBytes>(_ serializedMessageBytes: Bytes) -> [UInt8] {
-        serializedMessageBytes.withUnsafeBytes { [UInt8]($0) }
+        router.registerHandler(
+            forMethod: .serverStream,
+            deserializer: RawBytes(),
+            serializer: RawBytes()
+        ) { request, _ in
+            let order = try SendOrder(bytes: try await ServerRequest(stream: request).message)
+            return StreamingServerResponse { writer in
+                _ = try await writer.write(order.payload.bytes, until: order.limit)
+                return [:]
+            }
+        }
+        router.registerHandler(
+            forMethod: .clientStream,
+            deserializer: RawBytes(),
+            serializer: RawBytes()
+        ) { request, _ in
+            var count = 0
+            for try await _ in request.messages { count += 1 }
+            return StreamingServerResponse(single: ServerResponse(message: count.told))
+        }
     }
 }

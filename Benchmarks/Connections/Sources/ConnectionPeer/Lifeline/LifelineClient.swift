@@ -29,9 +29,9 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
 
     @specialized(where Message == RawMessage)
     @specialized(where Message == Benchmark_ChatMessage)
-    func oneWay(_ payload: [UInt8], _ limit: SendLimit) async throws -> Outcome {
+    func oneWay(_ payload: Payload, _ limit: SendLimit) async throws -> Outcome {
         let connection = try first()
-        let message = try Message(payload: payload)
+        let message = try Message(payload: payload.bytes)
         var outcome = Outcome()
         let begin = now()
         switch takes {
@@ -43,11 +43,9 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
                 outcome.messages += chunk.count
             }
         case .messages:
-            // The clock is not looked at for every message.
-            while outcome.messages % 64 != 0 || !limit.isReached(since: begin, sent: outcome.messages) {
-                try await connection.send(message)
-                outcome.messages += 1
-            }
+            var counter = SendCounter(limit)
+            while counter.next() { try await connection.send(message) }
+            outcome.messages = counter.count
         }
         try await connection.send(Message(payload: []))
         try await receiveOne(on: connection) { $0.isEmpty }
@@ -57,10 +55,10 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
 
     @specialized(where Message == RawMessage)
     @specialized(where Message == Benchmark_ChatMessage)
-    func echo(_ payload: [UInt8], inFlight: Int, _ limit: SendLimit) async throws -> Outcome {
+    func echo(_ payload: Payload, inFlight: Int, _ limit: SendLimit) async throws -> Outcome {
         let connection = try first()
-        let message = try Message(payload: payload)
-        if inFlight * payload.count > safelyHeldByteCount {
+        let message = try Message(payload: payload.bytes)
+        if inFlight * payload.bytes.count > safelyHeldByteCount {
             return try await echoSendingBesides(message, inFlight: inFlight, limit, on: connection)
         }
         switch takes {
@@ -166,8 +164,8 @@ final class LifelineClient<Message: BenchmarkMessage>: PeerClient {
 
     @specialized(where Message == RawMessage)
     @specialized(where Message == Benchmark_ChatMessage)
-    func each(_ payload: [UInt8]) async throws -> Outcome {
-        let message = try Message(payload: payload)
+    func each(_ payload: Payload) async throws -> Outcome {
+        let message = try Message(payload: payload.bytes)
         let begin = now()
         for connection in held {
             try await connection.value.send(message)

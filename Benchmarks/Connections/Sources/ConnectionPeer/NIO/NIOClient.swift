@@ -22,21 +22,21 @@ final class NIOClient: PeerClient {
             .connect(host: "127.0.0.1", port: port).get()
     }
 
-    func oneWay(_ payload: [UInt8], _ limit: SendLimit) async throws -> Outcome {
+    func oneWay(_ payload: Payload, _ limit: SendLimit) async throws -> Outcome {
         try await run(payload, inFlight: nil, limit)
     }
 
-    func echo(_ payload: [UInt8], inFlight: Int, _ limit: SendLimit) async throws -> Outcome {
+    func echo(_ payload: Payload, inFlight: Int, _ limit: SendLimit) async throws -> Outcome {
         try await run(payload, inFlight: inFlight, limit)
     }
 
-    private func run(_ payload: [UInt8], inFlight: Int?, _ limit: SendLimit) async throws -> Outcome {
+    private func run(_ payload: Payload, inFlight: Int?, _ limit: SendLimit) async throws -> Outcome {
         guard let channel else { throw Unsupported() }
         return try await channel.eventLoop.flatSubmit {
             let done = channel.eventLoop.makePromise(of: Outcome.self)
             do {
                 let handler = try channel.pipeline.syncOperations.handler(type: SendingHandler.self)
-                handler.start(ByteBuffer(bytes: payload), inFlight: inFlight, limit, done)
+                handler.start(ByteBuffer(bytes: payload.bytes), inFlight: inFlight, limit, done)
             } catch {
                 done.fail(error)
             }

@@ -1,6 +1,8 @@
 extension Measurements {
     /// What Lifeline has to reach, in numbers of this run.
-    public var goals: [Goal] { frameGoals + streamGoals + sessionGoals + roundTripGoals + connectionGoals }
+    public var goals: [Goal] {
+        frameGoals + streamGoals + requestGoals + pushGoals + sessionStreamGoals + roundTripGoals + connectionGoals
+    }
 
     /// One contender's number over another's.
     private func quotient(
@@ -39,11 +41,20 @@ extension Measurements {
 
     /// The rate at which the busier side would have its core to itself all the time.
     private func processorRate(_ case: String, _ workload: String, _ contender: String) -> Double? {
+        processorTime(`case`, workload, contender).map { 1 / max($0.client, $0.server) }
+    }
+
+    /// What a message costs each side, in nanoseconds.
+    private func processorTime(
+        _ case: String,
+        _ workload: String,
+        _ contender: String
+    ) -> (client: Double, server: Double)? {
         guard
             let client = value(.clientCPU, `case`, workload, contender),
             let server = value(.serverCPU, `case`, workload, contender)
         else { return nil }
-        return 1 / max(client, server)
+        return (client, server)
     }
 
     private var frameGoals: [Goal] {
@@ -87,14 +98,77 @@ extension Measurements {
         ]
     }
 
-    private var sessionGoals: [Goal] {
+    private var requestGoals: [Goal] {
         typealias Name = ContenderName
-        let (calls, workload) = (CaseName.requests, WorkloadName.calls(inFlight: 64))
+        let (calls, alone) = (CaseName.requests, WorkloadName.calls(inFlight: 1))
+        let (some, many) = (WorkloadName.calls(inFlight: 64), WorkloadName.calls(inFlight: 1024))
+        func cost(_ words: String, atMost bound: Double, _ metric: Metric, _ contender: String) -> Goal {
+            Goal("64 requests: \(words), CPU ns", .atMost(bound), value: value(metric, calls, some, contender))
+        }
         return [
-            rate("64 requests on the loop: over C", atLeast: 0.40, calls, workload, Name.requestsOnLoop, over: Name.c),
-            rate("64 requests: over C's echoes", atLeast: 0.27, calls, workload, Name.requests, over: Name.c),
-            rate("64 requests: over unary gRPC", atLeast: 100, calls, workload, Name.requests, over: Name.grpcUnary),
+            rate("64 requests on the loop: over C", atLeast: 0.55, calls, some, Name.requestsOnLoop, over: Name.c),
+            rate("64 requests: over C's echoes", atLeast: 0.30, calls, some, Name.requests, over: Name.c),
+            rate("64 requests: over unary gRPC", atLeast: 60, calls, some, Name.requests, over: Name.grpcCalls),
+            millions("1,024 requests on the loop", atLeast: 1.2, calls, many, Name.requestsOnLoop),
+            cost("client on the loop", atMost: 900, .clientCPU, Name.requestsOnLoop),
+            cost("client", atMost: 1_500, .clientCPU, Name.requests),
+            cost("server", atMost: 900, .serverCPU, Name.requestsOnLoop),
+            cost("server's synchronous handler", atMost: 500, .serverCPU, Name.requestsOnLoopSynchronous),
+            Goal(
+                "a request alone: over C's round trip",
+                .atMost(1.6),
+                value: quotient(.median, calls, alone, Name.requests, over: Name.c)
+            ),
         ]
+    }
+
+    private var pushGoals: [Goal] {
+        let (small, pushes) = (WorkloadName.messages(of: 32), ContenderName.pushes)
+        func cost(_ side: String, atMost bound: Double, _ metric: Metric) -> Goal {
+            let value = self.value(metric, CaseName.pushes, small, pushes)
+            return Goal("pushes, 32 B: \(side), CPU ns", .atMost(bound), value: value)
+        }
+        return [
+            millions("pushes, 32 B", atLeast: 5, CaseName.pushes, small, pushes),
+            cost("client", atMost: 150, .clientCPU),
+            cost("server", atMost: 180, .serverCPU),
+        ] + [CaseName.pushes, CaseName.pushesFromServer].map { costOverPlainMessages($0, pushes) }
+    }
+
+    private var sessionStreamGoals: [Goal] {
+        let (small, streams) = (WorkloadName.messages(of: 32), ContenderName.streams)
+        let oneWay = [CaseName.serverStream, CaseName.clientStream]
+        return oneWay.map { costOverPlainMessages($0, streams) }
+            + (oneWay + [CaseName.bothWays]).map {
+                rate("\($0), 32 B: over gRPC", atLeast: 15, $0, small, streams, over: ContenderName.grpcCalls)
+            }
+    }
+
+    /// A goal for a rate in millions of messages a second.
+    private func millions(
+        _ words: String,
+        atLeast bound: Double,
+        _ case: String,
+        _ workload: String,
+        _ contender: String
+    ) -> Goal {
+        Goal(
+            "\(words), millions/s",
+            .atLeast(bound),
+            value: value(.rate, `case`, workload, contender).map { $0 / 1e6 },
+            // A message a nanosecond is 1,000 millions a second.
+            byCPU: processorRate(`case`, workload, contender).map { $0 * 1e3 }
+        )
+    }
+
+    /// A goal for what a decoded message of a session costs both sides, over one of a plain connection.
+    private func costOverPlainMessages(_ case: String, _ contender: String) -> Goal {
+        func cost(_ case: String, _ contender: String) -> Double? {
+            processorTime(`case`, WorkloadName.chat, contender).map { $0.client + $0.server }
+        }
+        let plain = cost(CaseName.oneWayChat, ContenderName.chat)
+        let quotient = cost(`case`, contender).flatMap { cost in plain.map { cost / $0 } }
+        return Goal("\(`case`), chat: CPU over plain messages", .atMost(1.4), value: quotient)
     }
 
     private var roundTripGoals: [Goal] {

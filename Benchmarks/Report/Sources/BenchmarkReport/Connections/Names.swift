@@ -7,6 +7,10 @@ public enum CaseName {
     public static let roundTrip = "round-trip"
     public static let requests = "requests"
     public static let pushes = "pushes"
+    public static let pushesFromServer = "pushes-from-server"
+    public static let serverStream = "server-stream"
+    public static let clientStream = "client-stream"
+    public static let bothWays = "both-ways"
     public static let thousandConnections = "connections-1000"
     public static let idleMemory = "idle-memory"
     public static let accept = "accept"
@@ -37,24 +41,31 @@ public enum ContenderName {
     public static let chat = "lifeline-chat"
     public static let requests = "lifeline-requests"
     public static let requestsOnLoop = "lifeline-requests-on-loop"
+    public static let requestsSynchronous = "lifeline-requests-synchronous"
+    public static let requestsOnLoopSynchronous = "lifeline-requests-on-loop-synchronous"
     public static let pushes = "lifeline-pushes"
+    public static let pushesSynchronous = "lifeline-pushes-synchronous"
+    public static let pushesBatches = "lifeline-pushes-batches"
+    public static let streams = "lifeline-streams"
+    public static let streamsBatches = "lifeline-streams-batches"
     public static let c = "c"
     public static let nio = "nio"
     public static let netty = "netty"
     public static let nettyFlushEach = "netty-flush-each"
     public static let grpcStream = "grpc-stream"
-    public static let grpcUnary = "grpc-unary"
+    public static let grpcCalls = "grpc-calls"
 
     /// A client and a server: the client's name, or where the server is another's, both.
     public static func pair(_ client: String, _ server: String) -> String {
         client == server ? client : "\(client) to \(server)"
     }
 
-    /// All of them, Lifeline first: in this order they are shown, and the first one that takes part in a case is what the
-    /// others are compared with.
+    /// All of them, Lifeline first: in this order they are shown, and the first one that takes part in a case is what
+    /// the others are compared with.
     public static let all = [
-        batches, messages, chat, requests, requestsOnLoop, pushes,
+        batches, messages, chat, requests, requestsOnLoop, requestsSynchronous, requestsOnLoopSynchronous,
+        pushes, pushesSynchronous, pushesBatches, streams, streamsBatches,
         pair(batches, c), pair(c, batches), pair(c, frames),
-        c, nio, pair(c, nio), pair(netty, c), pair(nettyFlushEach, c), grpcStream, grpcUnary,
+        c, nio, pair(c, nio), pair(netty, c), pair(nettyFlushEach, c), grpcStream, grpcCalls,
     ]
 }

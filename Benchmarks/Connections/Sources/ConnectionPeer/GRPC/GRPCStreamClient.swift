@@ -1,36 +1,9 @@
 internal import GRPCCore
 internal import GRPCNIOTransportHTTP2Posix
 
-private typealias Client = GRPCClient<HTTP2ClientTransport.Posix>
-
-/// Has messages echoed by unary calls, each of its own task.
-final class GRPCUnaryClient: PeerClient {
-    private var held: Held<Client>?
-
-    func open(port: Int, connectionCount: Int) async throws {
-        held = try await holdClient(port: port, connectionCount: connectionCount)
-    }
-
-    func close() async throws { try await held?.release() }
-
-    func echo(_ payload: [UInt8], inFlight: Int, _ limit: SendLimit) async throws -> Outcome {
-        guard let client = held?.value else { throw Unsupported() }
-        return try await concurrentCalls(inFlight: inFlight, limit) {
-            let echo = try await client.unary(
-                request: ClientRequest(message: payload),
-                descriptor: .unary,
-                serializer: RawBytes(),
-                deserializer: RawBytes(),
-                options: .defaults
-            ) { try $0.message }
-            guard echo == payload else { throw WrongEcho() }
-        }
-    }
-}
-
 /// Sends on one bidirectional stream.
 final class GRPCStreamClient: PeerClient {
-    private var held: Held<Client>?
+    private var held: Held<HTTP2Client>?
     private var stream: Held<GRPCStream>?
 
     func open(port: Int, connectionCount: Int) async throws {
@@ -65,12 +38,12 @@ final class GRPCStreamClient: PeerClient {
         try await held?.release()
     }
 
-    func oneWay(_ payload: [UInt8], _ limit: SendLimit) async throws -> Outcome {
-        try await run(payload, inFlight: nil, limit)
+    func oneWay(_ payload: Payload, _ limit: SendLimit) async throws -> Outcome {
+        try await run(payload.bytes, inFlight: nil, limit)
     }
 
-    func echo(_ payload: [UInt8], inFlight: Int, _ limit: SendLimit) async throws -> Outcome {
-        try await run(payload, inFlight: inFlight, limit)
+    func echo(_ payload: Payload, inFlight: Int, _ limit: SendLimit) async throws -> Outcome {
+        try await run(payload.bytes, inFlight: inFlight, limit)
     }
 
     private func run(_ payload: [UInt8], inFlight: Int?, _ limit: SendLimit) async throws -> Outcome {
@@ -79,15 +52,6 @@ final class GRPCStreamClient: PeerClient {
             let run = GRPCStream.Run(payload: payload, inFlight: inFlight, limit: limit, done: done)
             if case .terminated = stream.runs.yield(run) { done.resume(throwing: ConnectionEnded()) }
         }
-    }
-}
-
-private func holdClient(port: Int, connectionCount: Int) async throws -> Held<Client> {
-    guard connectionCount == 1 else { throw Unsupported() }
-    return try await Held { hold in
-        try await withGRPCClient(
-            transport: .http2NIOPosix(target: .ipv4(address: "127.0.0.1", port: port), transportSecurity: .plaintext)
-        ) { await hold($0) }
     }
 }
 
@@ -163,11 +127,7 @@ private final class GRPCStream: Sendable {
             }
             trips?.complete(&outcome)
         } else {
-            let chunk = Array(repeating: run.payload, count: 64)
-            while !run.limit.isReached(since: begin, sent: outcome.messages) {
-                try await writer.write(contentsOf: chunk)
-                outcome.messages += chunk.count
-            }
+            outcome.messages = try await writer.write(run.payload, until: run.limit)
             try await writer.write([])
             guard let answer = try await messages.next() else { throw ConnectionEnded() }
             guard answer.isEmpty else { throw WrongEcho() }
