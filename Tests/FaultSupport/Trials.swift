@@ -104,7 +104,7 @@ package struct Trials: Sendable {
         let (lost, reported) = (outcome.messages.lost, outcome.messages.reported)
         let accounting = trial?.accounting ?? .exact
         let late = outcome.mended.map { outcome.messages.reported(since: $0) } ?? 0
-        if !accounting.allows(lost: lost, reported: reported, late: late) {
+        if !accounting.allows(lost: lost, reported: reported, late: late, isBusy: isPatient) {
             outcome.misses.append("lost \(lost), and reported \(reported), \(late) of them after all was right again")
         }
         if !accounting.rawValue.isEmpty { outcome.note = accounting.rawValue }
