@@ -2,13 +2,14 @@ public import NIOConcurrencyHelpers
 
 /// Resumes a task that waits. Kept in the state of which the task waits for a change.
 @usableFromInline
-package typealias Waiter = CheckedContinuation<Void, Never>
+package typealias Waiter = QuickContinuation<Void>
 
 extension NIOLockedValueBox where Value: Sendable {
     /// Suspends the task until its waiter is resumed, or the task is cancelled.
     ///
     /// - Parameters:
-    ///   - park: keeps the waiter and returns true; or returns false if there is nothing to wait for. Called under the lock,
+    /// - park: keeps the waiter and returns true; or returns false if there is nothing to wait for. Called under the
+    /// lock,
     ///     unless the task is cancelled already.
     ///   - withdraw: takes the waiter out, if it is still kept. Called under the lock when the task is cancelled.
     @inlinable
@@ -29,7 +30,7 @@ extension NIOLockedValueBox where Value: Sendable {
     /// - Parameter park: as above.
     @inlinable
     package nonisolated(nonsending) func waitUninterrupted(park: (inout Value, Waiter) -> Bool) async {
-        await withCheckedContinuation { waiter in
+        await withQuickContinuation { (waiter: Waiter) in
             let isParked = withLockedValue { park(&$0, waiter) }
             if !isParked { waiter.resume() }
         }

@@ -39,10 +39,11 @@ final class ServerLoop<Inbox: Sendable>: Sendable {
         self.serve = serve
     }
 
-    /// Accepts connections, each with a task of its own, until the listener stops, and drains them then. Returns when all
-    /// handlers have.
+    /// Accepts connections, each with a task of its own, until the listener stops, and drains them then. Returns when
+    /// all handlers have.
     func run() async {
-        // Where handlers run on loops, a connection of the loop that accepts goes to its handler without a switch of threads.
+        // Where handlers run on loops, a connection of the loop that accepts goes to its handler without a switch of
+        // threads.
         await withTaskExecutorPreference(handlerExecutor.executor(of: listener)) { await accept() }
     }
 
@@ -52,7 +53,7 @@ final class ServerLoop<Inbox: Sendable>: Sendable {
                 while let opened = try await listener.nextConnection() {
                     // Not in the task, which may begin when a shutdown has found nobody to wait for.
                     let id = add(opened.connection)
-                    let executor = handlerExecutor.executor(of: opened.connection)
+                    let executor = handlerExecutor.executor(onLoop: opened.connection.executor)
                     group.addTask(executorPreference: executor) { await self.serve(opened, as: id) }
                 }
             } catch {
@@ -101,8 +102,8 @@ final class ServerLoop<Inbox: Sendable>: Sendable {
         if isIdle { idle.open(with: ()) }
     }
 
-    /// Begins to close the connections, waits until the handlers have returned or the grace period is over, and cuts the
-    /// connections that are left. At once when the task is cancelled.
+    /// Begins to close the connections, waits until the handlers have returned or the grace period is over, and cuts
+    /// the connections that are left. At once when the task is cancelled.
     private func drain() async {
         let isIdle = state.withLockedValue { state in
             state.hasStoppedAccepting = true

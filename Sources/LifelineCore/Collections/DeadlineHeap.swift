@@ -1,5 +1,7 @@
-/// Deadlines of which the earliest can be found and taken out: a binary heap. Equal ones come in the order of their
-/// ids.
+/// Deadlines of which the earliest can be found and taken out. Equal ones come in the order of their ids.
+///
+/// Those that come in order, as most do, stand in a queue; the others in a binary heap. An id has one deadline, which
+/// may be inserted again.
 ///
 /// A deadline that does not count any more stays until it is the first, or until those like it outweigh the others, so
 /// that ending something costs constant time on average. For that, call `compact` after something has ended.
@@ -14,35 +16,38 @@ package struct DeadlineHeap: Sendable {
         }
     }
 
-    private var elements: [Element] = []
+    /// The first of them is at `head`.
+    private var queue: [Element] = []
+    private var head = 0
+    private var heap: [Element] = []
 
     @usableFromInline package init() {}
 
-    /// How many deadlines take up memory.
-    @usableFromInline package var count: Int { elements.count }
+    /// How many deadlines take up memory, those included that were taken out of the queue.
+    @usableFromInline package var count: Int { queue.count + heap.count }
 
     /// The earliest deadline, or after `compact`, the earliest that counts.
-    @usableFromInline package var next: MonotonicTime? { elements.first?.deadline }
+    @usableFromInline package var next: MonotonicTime? { first?.deadline }
+
+    private var first: Element? {
+        guard head < queue.count else { return heap.first }
+        let first = queue[head]
+        if let other = heap.first, other < first { return other }
+        return first
+    }
 
     @usableFromInline
     package mutating func insert(_ deadline: MonotonicTime, id: UInt64) {
         let element = Element(deadline: deadline, id: id)
-        var place = elements.count
-        elements.append(element)
-        while place > 0 {
-            let parent = (place - 1) / 2
-            guard element < elements[parent] else { break }
-            elements[place] = elements[parent]
-            place = parent
-        }
-        elements[place] = element
+        if let last = queue.last, element < last { return insertInHeap(element) }
+        queue.append(element)
     }
 
     /// Takes out the earliest deadline if it has come, and returns its id, which may not count any more.
     @usableFromInline
     package mutating func takeDue(now: MonotonicTime) -> UInt64? {
-        guard let first = elements.first, first.deadline <= now else { return nil }
-        removeFirst()
+        guard let first, first.deadline <= now else { return nil }
+        remove(first)
         return first.id
     }
 
@@ -53,26 +58,53 @@ package struct DeadlineHeap: Sendable {
     ///   - isLive: whether the deadline of an id counts.
     @usableFromInline
     package mutating func compact(liveCount: Int, isLive: (UInt64) -> Bool) {
-        // 32 so that a small heap is not built anew at every other end.
-        if elements.count > 2 * liveCount + 32 {
+        // 32 so that a few are not gone through at every other end.
+        if count > 2 * liveCount + 32 {
+            queue = queue[head...].filter { isLive($0.id) }
+            head = 0
             // An ascending array is a heap.
-            elements = elements.filter { isLive($0.id) }.sorted()
+            heap = heap.filter { isLive($0.id) }.sorted()
         }
-        while let first = elements.first, !isLive(first.id) { removeFirst() }
+        while let first, !isLive(first.id) { remove(first) }
     }
 
-    private mutating func removeFirst() {
-        let element = elements.removeLast()
-        if elements.isEmpty { return }
+    /// Takes out the first.
+    private mutating func remove(_ first: Element) {
+        guard head < queue.count, queue[head].id == first.id else { return removeFirstOfHeap() }
+        head += 1
+        if head == queue.count {
+            queue.removeAll(keepingCapacity: queue.capacity <= 64)
+            head = 0
+        } else if head > 64, 2 * head > queue.count {
+            queue.removeFirst(head)
+            head = 0
+        }
+    }
+
+    private mutating func insertInHeap(_ element: Element) {
+        var place = heap.count
+        heap.append(element)
+        while place > 0 {
+            let parent = (place - 1) / 2
+            guard element < heap[parent] else { break }
+            heap[place] = heap[parent]
+            place = parent
+        }
+        heap[place] = element
+    }
+
+    private mutating func removeFirstOfHeap() {
+        let element = heap.removeLast()
+        if heap.isEmpty { return }
         var place = 0
         while true {
             var child = 2 * place + 1
-            guard child < elements.count else { break }
-            if child + 1 < elements.count, elements[child + 1] < elements[child] { child += 1 }
-            guard elements[child] < element else { break }
-            elements[place] = elements[child]
+            guard child < heap.count else { break }
+            if child + 1 < heap.count, heap[child + 1] < heap[child] { child += 1 }
+            guard heap[child] < element else { break }
+            heap[place] = heap[child]
             place = child
         }
-        elements[place] = element
+        heap[place] = element
     }
 }

@@ -11,6 +11,9 @@ extension SimulatedSessionEnd {
         now: MonotonicTime,
         offered: (SessionMachine.Offer) -> Void
     ) {
+        if isPlain(delivery, isObserved), sentPlain(content, { machine.pushPlain(method, $0) }, offered) {
+            return pump(now: now)
+        }
         send(content, now: now, offered) { content, actions in
             machine.push(method, content, delivery, isObserved: isObserved, now: now, into: &actions)
         }
@@ -25,6 +28,9 @@ extension SimulatedSessionEnd {
         now: MonotonicTime,
         offered: (SessionMachine.Offer) -> Void
     ) {
+        if isPlain(delivery, isObserved), sentPlain(content, { machine.sendPlainPart(of: request, $0) }, offered) {
+            return pump(now: now)
+        }
         send(content, now: now, offered) { content, actions in
             machine.sendPart(of: request, content, delivery, isObserved: isObserved, now: now, into: &actions)
         }
@@ -39,9 +45,30 @@ extension SimulatedSessionEnd {
         now: MonotonicTime,
         offered: (SessionMachine.Offer) -> Void
     ) {
+        if isPlain(delivery, isObserved),
+            sentPlain(content, { machine.sendPlainPart(ofResponseTo: request, $0) }, offered)
+        {
+            return pump(now: now)
+        }
         send(content, now: now, offered) { content, actions in
             machine.sendPart(ofResponseTo: request, content, delivery, isObserved: isObserved, now: now, into: &actions)
         }
+    }
+
+    /// Whether a message may go the short way: half of those do that have nothing special.
+    private func isPlain(_ delivery: SessionDelivery, _ isObserved: Bool) -> Bool {
+        delivery == .reliable && !isObserved && Bool.random(using: &ways)
+    }
+
+    private func sentPlain(
+        _ content: Content,
+        _ send: (SessionMachine.Content) -> Bool,
+        _ offered: (SessionMachine.Offer) -> Void
+    ) -> Bool {
+        guard content.borrowed(send) else { return false }
+        plainCount += 1
+        offered(.accepted(number: 0))
+        return true
     }
 
     private func send(

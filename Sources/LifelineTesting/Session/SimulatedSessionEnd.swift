@@ -61,6 +61,11 @@ package final class SimulatedSessionEnd {
     /// Frames that came over a connection when they did not count any more: what has a place is sent again.
     package private(set) var ignoredFrameCount = 0
 
+    /// How many messages went the short way of those that have nothing special.
+    package internal(set) var plainCount = 0
+    /// Decides which of them do, as far as they can.
+    var ways = SplitMix64(seed: 1)
+
     private var batches: [[SessionMachine.Action]] = []
     private var runsBatches = false
     /// Connections that were closed at once.
@@ -162,7 +167,9 @@ package final class SimulatedSessionEnd {
         }
         take(machine.lacking(toReceive: frame))
         var actions: [SessionMachine.Action] = []
-        machine.receive(frame, over: link.id, now: now, into: &actions)
+        if let arrival = machine.receive(frame, over: link.id, now: now, into: &actions) {
+            actions.append(.arrived(arrival))
+        }
         perform(actions, pumps: false, now: now)
     }
 

@@ -139,7 +139,11 @@ import Testing
         }
     }
 
-    @Test func theHeapBringsDeadlinesInOrderAndForgetsThoseThatDoNotCount() {
+    /// The order in which deadlines come.
+    enum DeadlineOrder: CaseIterable { case random, ascending, descending, mixed }
+
+    @Test(arguments: DeadlineOrder.allCases)
+    func theHeapBringsDeadlinesInOrderAndForgetsThoseThatDoNotCount(order: DeadlineOrder) {
         for seed in UInt64(1)...20 {
             var random = SplitMix64(seed: seed)
             var heap = DeadlineHeap()
@@ -147,13 +151,23 @@ import Testing
             for id in UInt64(0)..<2000 {
                 switch random.next() % 10 {
                 case ..<5:
-                    let deadline = Int64(random.next() % 100)
+                    let deadline =
+                        switch order {
+                        case .random: Int64(random.next() % 100)
+                        // Some are equal.
+                        case .ascending: Int64(id / 40)
+                        case .descending: 100 - Int64(id / 40)
+                        case .mixed: random.next() % 8 == 0 ? Int64(random.next() % 100) : Int64(id / 20)
+                        }
                     heap.insert(MonotonicTime(nanoseconds: deadline), id: id)
                     model[id] = deadline
                 case ..<9:
-                    if let ended = model.keys.min() { model[ended] = nil }
+                    // Mostly the oldest one.
+                    let isAny = random.next() % 4 == 0
+                    let ended = isAny ? model.keys.sorted().randomElement(using: &random) : model.keys.min()
+                    if let ended { model[ended] = nil }
                 default:
-                    let now = Int64(random.next() % 20)
+                    let now = (model.values.min() ?? 0) + Int64(random.next() % 10) - 2
                     while let due = heap.takeDue(now: MonotonicTime(nanoseconds: now)) {
                         let expected = model.filter { $0.value <= now }.min { ($0.value, $0.key) < ($1.value, $1.key) }
                         #expect(due == expected?.key)

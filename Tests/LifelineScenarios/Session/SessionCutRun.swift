@@ -307,27 +307,27 @@ package final class SessionCutRun {
             if seenByEach[who].outcomes[side].updateValue("\(outcome)", forKey: number) != nil {
                 failure = "\(number) ended twice"
             }
-        case .completed(let id, let message):
+        case .arrived(.response(let id, let message, _)):
             ended(books[who].numberByRequest[id] ?? 0, "\(Self.number(message))", who)
-        case .failed(let id, let code): ended(books[who].numberByRequest[id] ?? 0, "\(code)", who)
-        case .push(let message, let receipt):
+        case .failed(let id, let code, _): ended(books[who].numberByRequest[id] ?? 0, "\(code)", who)
+        case .arrived(.push(let message, let receipt)):
             let number = Self.number(message)
             seenByEach[who].delivered[side].append(number)
             end(who).finish(receipt, now: now)
             if number == 55 { cancel(6) }
             if number == 56 { cancel(11) }
-        case .responsePart(let id, let message, let receipt):
+        case .arrived(.responsePart(let id, let message, let receipt, _)):
             let number = books[who].numberByRequest[id] ?? 0
             let isInTime = seenByEach[who].results[side][number] == nil
             seenByEach[who].responseParts[side][number, default: []].append(isInTime ? Self.number(message) : -1)
             end(who).finish(receipt, now: now)
-        case .begin(let request, let message, _):
+        case .arrived(.request(let request, let message, _)):
             let kind = SessionCallKind(method: books[who].methods[message.method] ?? "")
             guard let kind, let number = kind.number(of: message) else { return failure = "a request is none" }
             seenByEach[who].begun[side].append(number)
             books[who].tasks[request] = Task(number: number, kind: kind)
             began(request, number, kind, who)
-        case .requestPart(let request, let message, let receipt):
+        case .arrived(.requestPart(let request, let message, let receipt)):
             let part = Self.number(message)
             if let task = books[who].tasks[request] {
                 seenByEach[who].requestParts[side][task.number, default: []].append(part)

@@ -35,22 +35,7 @@ extension SessionRecord {
 
     private func told(_ action: SessionMachine.Action, _ occasion: Occasion) {
         switch action {
-        case .push(let message, let receipt): cameIn(.pushes(methodName(message)), message, receipt)
-        case .begin(let request, let message, let deadline): began(request, message, deadline)
-        case .completed(let id, let message): completed(id, message)
-        case .requestPart(let request, let message, let receipt):
-            guard let index = running.firstIndex(where: { $0.request == request }) else {
-                return fail("\(name): a part came of a request that has no handler")
-            }
-            let task = running[index]
-            demand(!task.isCancelled && !task.hasEnded, "a part of \(task.number) came after its end")
-            demand(task.kind.hasRequestParts, "a part of \(task.number) came, which has none")
-            cameIn(.requestParts(task.number), message, receipt)
-        case .responsePart(let id, let message, let receipt):
-            guard let number = numberByRequest[id] else { return fail("\(name): a part came of no request") }
-            demand(openCalls.contains(number), "a part of \(number) came after its end")
-            demand(calls[number]?.kind.hasResponseParts == true, "a part of \(number) came, which has none")
-            cameIn(.responseParts(number), message, receipt)
+        case .arrived(let arrival): told(arrival)
         case .requestEnded(let request):
             guard let index = running.firstIndex(where: { $0.request == request }) else {
                 return fail("\(name): the end came of a request that has no handler")
@@ -64,7 +49,7 @@ extension SessionRecord {
             demand(!isPush || !end.isLeaving, "push \(id) was accepted, though the peer leaves")
         case .messageEnded(let id, let outcome): messageEnded(id, outcome, occasion)
         case .leftOver(let message, let isObserved): leftOver(message, isObserved: isObserved, occasion)
-        case .failed(let id, let code): failed(id, code, occasion)
+        case .failed(let id, let code, _): failed(id, code, occasion)
         case .refuse(let request, let method, let refusal): refused(request, method, refusal)
         case .cancelRequest(let request):
             guard let index = running.firstIndex(where: { $0.request == request }) else {
@@ -87,6 +72,27 @@ extension SessionRecord {
             demand(!isOver, "it ended twice")
             isOver = true
             demand(isRight(reason), "it ended as \(reason)")
+        }
+    }
+
+    private func told(_ arrival: SessionMachine.Arrival) {
+        switch arrival {
+        case .push(let message, let receipt): cameIn(.pushes(methodName(message)), message, receipt)
+        case .request(let request, let message, let deadline): began(request, message, deadline)
+        case .response(let id, let message, _): completed(id, message)
+        case .requestPart(let request, let message, let receipt):
+            guard let index = running.firstIndex(where: { $0.request == request }) else {
+                return fail("\(name): a part came of a request that has no handler")
+            }
+            let task = running[index]
+            demand(!task.isCancelled && !task.hasEnded, "a part of \(task.number) came after its end")
+            demand(task.kind.hasRequestParts, "a part of \(task.number) came, which has none")
+            cameIn(.requestParts(task.number), message, receipt)
+        case .responsePart(let id, let message, let receipt, _):
+            guard let number = numberByRequest[id] else { return fail("\(name): a part came of no request") }
+            demand(openCalls.contains(number), "a part of \(number) came after its end")
+            demand(calls[number]?.kind.hasResponseParts == true, "a part of \(number) came, which has none")
+            cameIn(.responseParts(number), message, receipt)
         }
     }
 

@@ -159,12 +159,13 @@ extension SessionScenario {
 
     private static func line(_ action: SessionMachine.Action) -> String {
         switch action {
-        case .push(let message, let receipt): "push \(number(message)) came, \(receipt)"
-        case .begin(let request, let message, _): "begin a request of method \(message.method), \(request)"
-        case .completed(let id, let message): "request \(id) has the response \(number(message)), \(message.status)"
-        case .requestPart(let request, let message, let receipt):
+        case .arrived(.push(let message, let receipt)): "push \(number(message)) came, \(receipt)"
+        case .arrived(.request(let request, let message, _)): "begin a request of method \(message.method), \(request)"
+        case .arrived(.response(let id, let message, _)):
+            "request \(id) has the response \(number(message)), \(message.status)"
+        case .arrived(.requestPart(let request, let message, let receipt)):
             "part \(number(message)) of \(request) came, \(receipt)"
-        case .responsePart(let id, let message, let receipt):
+        case .arrived(.responsePart(let id, let message, let receipt, _)):
             "part \(number(message)) of the response to \(id) came, \(receipt)"
         default: "\(action)"
         }

@@ -128,7 +128,7 @@ import Testing
                 var actions: [SessionMachine.Action] = []
                 func receive(_ frame: Frame, over id: UInt64) throws {
                     try frame.serializedBytes().withUnsafeBytes {
-                        machine.receive($0, over: id, now: now, into: &actions)
+                        _ = machine.receive($0, over: id, now: now, into: &actions)
                     }
                 }
                 func offer() {

@@ -2,11 +2,14 @@
 public struct SessionDelivery: Sendable, Hashable {
     /// How long after it was accepted the message is worth sending; nil: for ever.
     public let timeToLive: Duration?
-    /// Of messages of one method with the same key that are not sent yet, only the newest counts; nil: it stands for itself.
-    /// A message that belongs to a request replaces only others of that request.
+    /// Of messages of one method with the same key that are not sent yet, only the newest counts; nil: it stands for
+    /// itself. A message that belongs to a request replaces only others of that request.
     public let key: String?
     /// Whether the message is lost with the connection that it is sent over.
     public let isAtMostOnce: Bool
+
+    /// Whether nothing is asked for but that it comes once, and in order.
+    @inline(__always) var isPlain: Bool { timeToLive == nil && key == nil && !isAtMostOnce }
 
     private init(timeToLive: Duration? = nil, key: String? = nil, isAtMostOnce: Bool = false) {
         self.timeToLive = timeToLive
@@ -26,11 +29,11 @@ public struct SessionDelivery: Sendable, Hashable {
         SessionDelivery(timeToLive: timeToLive.clamped(atLeast: .zero))
     }
 
-    /// Reliable, but dropped when a newer message of the same method, or the same request, with the same key is accepted
-    /// before it has reached the peer.
+    /// Reliable, but dropped when a newer message of the same method, or the same request, with the same key is
+    /// accepted before it has reached the peer.
     ///
-    /// The newer one takes the older one's place in the queue where that still waits, before what was accepted in between. A
-    /// value that changes all the time is therefore sent as often as the queue moves.
+    /// The newer one takes the older one's place in the queue where that still waits, before what was accepted in
+    /// between. A value that changes all the time is therefore sent as often as the queue moves.
     public static func replaceable(key: String, timeToLive: Duration? = nil) -> SessionDelivery {
         SessionDelivery(timeToLive: timeToLive?.clamped(atLeast: .zero), key: key)
     }
@@ -48,9 +51,11 @@ public enum SessionDeliveryOutcome: Sendable, Hashable {
     case replaced
     /// It was to be sent at most once, and there was no connection, or no room.
     case dropped
-    /// It waited, and the session that was opened then is with a peer that takes no frame of its length. It was not sent.
+    /// It waited, and the session that was opened then is with a peer that takes no frame of its length. It was not
+    /// sent.
     case refused
-    /// It was sent, and the session was lost before the peer said that it had processed it: nobody knows whether it has.
+    /// It was sent, and the session was lost before the peer said that it had processed it: nobody knows whether it
+    /// has.
     case inDoubt
     /// The session ended before it was sent.
     case unsent

@@ -26,7 +26,8 @@ public struct SessionError: Error, Sendable, CustomStringConvertible {
         /// One side broke the rules of the session protocol; the message says which and how.
         public static let protocolViolation = Code(kind: .protocolViolation)
         /// The server does not know the session any more: it was restarted, or the client was away for too long. Or the
-        /// session has ended, for the reason that is the cause. What was sent and not known to be processed is in doubt.
+        /// session has ended, for the reason that is the cause. What was sent and not known to be processed is in
+        /// doubt.
         public static let sessionLost = Code(kind: .sessionLost)
         /// A server's: the client did not come back in time.
         public static let expired = Code(kind: .expired)
@@ -47,13 +48,14 @@ public struct SessionError: Error, Sendable, CustomStringConvertible {
         public static let status = Code(kind: .status)
         /// No response came by the deadline. The peer may have acted on the request nevertheless.
         public static let timedOut = Code(kind: .timedOut)
-        /// The task was cancelled. The peer may have acted on a request that was sent. A push was not sent, unless whoever
-        /// pushed waited until it is processed: then it may have been, and goes on.
+        /// The task was cancelled. The peer may have acted on a request that was sent. A push was not sent, unless
+        /// whoever pushed waited until it is processed: then it may have been, and goes on.
         public static let cancelled = Code(kind: .cancelled)
-        /// As many requests as may wait for their responses do so already, at this side or by the peer's limit, or those that
-        /// have not been sent take up as many bytes as are kept. This one was not sent.
+        /// As many requests as may wait for their responses do so already, at this side or by the peer's limit, or
+        /// those that have not been sent take up as many bytes as are kept. This one was not sent.
         public static let tooManyInFlight = Code(kind: .tooManyInFlight)
-        /// Local misuse: the message cannot be encoded (the cause is a `MessageError`), or is over the limit. It was not sent.
+        /// Local misuse: the message cannot be encoded (the cause is a `MessageError`), or is over the limit. It was
+        /// not sent.
         public static let messageRefused = Code(kind: .messageRefused)
         /// A server's: all of its sessions together keep as much as `SessionServerConfiguration.maximumKeptByteCount`
         /// allows. The message was not sent.
@@ -66,21 +68,32 @@ public struct SessionError: Error, Sendable, CustomStringConvertible {
     }
 
     /// What kind of failure this is.
-    public let code: Code
-    /// What happened and what to do. Words of the peer's are escaped in it, and cut to 1,000 characters; `status` has them as
-    /// they came.
-    public let message: String
+    public var code: Code { content.code }
+    /// What happened and what to do. Words of the peer's are escaped in it, and cut to 1,000 characters; `status` has
+    /// them as they came.
+    public var message: String { content.message }
     /// What the peer's handler said, or its reason to refuse this client; nil where neither is behind it.
-    public let status: SessionStatus?
+    public var status: SessionStatus? { content.status }
     /// The error of the layer below, where there is one.
-    public let cause: (any Error)?
+    public var cause: (any Error)? { content.cause }
+
+    /// In an object: results of calls are copied several times on their way, and nearly all of them are no error.
+    private let content: Content
+
+    private final class Content: Sendable {
+        let code: Code
+        let message: String
+        let status: SessionStatus?
+        let cause: (any Error)?
+
+        init(_ code: Code, _ message: String, _ status: SessionStatus?, _ cause: (any Error)?) {
+            (self.code, self.message, self.status, self.cause) = (code, message, status, cause)
+        }
+    }
 
     /// Makes an error.
     public init(code: Code, message: String, status: SessionStatus? = nil, cause: (any Error)? = nil) {
-        self.code = code
-        self.message = message
-        self.status = status
-        self.cause = cause
+        content = Content(code, message, status, cause)
     }
 
     /// The code, the message and the cause.

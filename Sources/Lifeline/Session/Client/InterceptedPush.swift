@@ -1,20 +1,27 @@
 internal import LifelineMessages
 internal import LifelineRuntime
 
-/// A push on its way through a client's interceptors, which stand around what a loop does with it: they run in a task of their
-/// own, which goes on when the loop lets the push go.
+/// A push on its way through a client's interceptors, which stand around what a loop does with it: they run in a task
+/// of their own, which goes on when the loop lets the push go.
 final class InterceptedPush<Message: DelimitedMessage>: Sendable {
     /// Opens with what reaches the loop; with nil when nothing does.
     private let delivery: Latch<Message?>
     private let letGo: Latch<Void>
     private let task: Task<Void, Never>
 
-    init(_ item: SessionInbox.Item, of method: String, for client: SessionClient) {
+    /// - Parameter message: one alone.
+    init(_ message: TakenMessages, of method: String, for client: SessionClient) {
         let (delivery, letGo) = (Latch<Message?>(), Latch<Void>())
         (self.delivery, self.letGo) = (delivery, letGo)
         // Nothing of it holds the push itself, which is let go when nobody has it any more.
         task = Task {
-            let push = SessionCall(method, .push, metadata: item.metadata, payload: Array(item.payload))
+            let run = message.run
+            let push = SessionCall(
+                method,
+                .push,
+                metadata: run.metadata(run.head),
+                payload: Array(run.payload(run.head))
+            )
             do {
                 try await client.interceptors[...].deliver(push) { push in
                     let message = try Message(sessionPayload: push.payload[...], client.configuration.decodingOptions)
@@ -24,7 +31,7 @@ final class InterceptedPush<Message: DelimitedMessage>: Sendable {
             } catch {
                 client.clientEnd.failed(method, error, wasDelivered: delivery.value != nil)
             }
-            client.engine.finish(item.receipt)
+            client.engine.letGo(message, from: run.entries.count)
             delivery.open(with: nil)
         }
     }

@@ -4,12 +4,12 @@ internal import LifelineRuntime
 struct CallParts: Sendable {
     /// Nil: its response has no parts.
     let inbox: SessionInbox?
-    /// Opens when it has begun. Nil: it has no parts of its own.
-    let begun: Latch<SessionMachine.RequestID?>?
+    /// Nil: it has no parts of its own.
+    let start: CallStart?
 
     /// - Throws: `messageRefused` when an interceptor makes a call again of which messages have come or gone.
     func checkUnused(_ engine: SessionEngine) throws(SessionError) {
-        guard begun?.value != nil || inbox.map({ engine.hasBegun($0) }) == true else { return }
+        guard start?.begunID != nil || inbox.map({ engine.hasBegun($0) }) == true else { return }
         throw SessionError(
             code: .messageRefused,
             message: "A stream that has brought messages is not made again: they would come twice."
@@ -28,7 +28,7 @@ final class RunningCall: Sendable {
         engine = client.engine
         task = Task {
             do throws(SessionError) {
-                _ = try await client.make(call, CallParts(inbox: inbox, begun: nil))
+                _ = try await client.make(call, CallParts(inbox: inbox, start: nil))
                 client.engine.finish(inbox, .success(()))
             } catch {
                 client.engine.finish(inbox, .failure(error))

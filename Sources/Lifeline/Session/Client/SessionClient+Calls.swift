@@ -102,7 +102,7 @@ extension SessionClient {
         _ send: @escaping @Sendable (SessionStreamWriter<Request>) async throws -> Void
     ) async throws -> Reply {
         let call = SessionCall(method, .clientStream, metadata: metadata, timeout: timeout, payload: [])
-        let parts = CallParts(inbox: nil, begun: Latch())
+        let parts = CallParts(inbox: nil, start: CallStart())
         let reply = try await sending(parts, send) { () async throws(SessionError) in try await self.make(call, parts) }
         return try Reply(sessionPayload: reply.payload[...], configuration.decodingOptions)
     }
@@ -154,7 +154,7 @@ extension SessionClient {
         _ send: @escaping @Sendable (SessionStreamWriter<Request>) async throws -> Void,
         _ failure: NIOLockedValueBox<(any Error)?>
     ) async {
-        let parts = CallParts(inbox: inbox, begun: Latch())
+        let parts = CallParts(inbox: inbox, start: CallStart())
         do {
             _ = try await sending(parts, send) { () async throws(SessionError) in try await self.make(call, parts) }
             engine.finish(inbox, .success(()))
@@ -172,23 +172,23 @@ extension SessionClient {
         _ send: @escaping @Sendable (SessionStreamWriter<Request>) async throws -> Void,
         _ make: @escaping @Sendable () async throws(SessionError) -> SessionReply
     ) async throws -> SessionReply {
-        let begun = parts.begun ?? Latch()
+        let start = parts.start ?? CallStart()
         let writer = SessionStreamWriter<Request>(
             engine: engine,
-            target: .request(begun),
+            target: .request(start),
             frameLimit: configuration.client.connection.sessionFrameLimit
         )
         return try await withThrowingTaskGroup(of: SessionReply?.self) { [engine] group in
             group.addTask { try await make() }
             group.addTask {
                 try await send(writer)
-                if let id = await begun.waitUninterrupted() { engine.endParts(of: id) }
+                if let id = await start.wait() { engine.endParts(of: id) }
                 return nil
             }
             defer {
                 group.cancelAll()
                 // Unblocks `send` where no interceptor has made the call.
-                begun.open(with: nil)
+                start.open(with: nil)
             }
             do {
                 while let ended = try await group.next() {
@@ -245,7 +245,7 @@ extension SessionClient {
             content,
             timeout: call.timeout,
             inbox: parts?.inbox,
-            begun: call.kind.hasParts ? parts?.begun : nil
+            start: call.kind.hasParts ? parts?.start : nil
         )
     }
 }

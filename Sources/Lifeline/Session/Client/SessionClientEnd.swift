@@ -59,6 +59,14 @@ extension SessionClientEnd: SessionOwner {
 
     func cancel(_ request: IncomingRequest) {}
 
+    // It has no methods.
+    func answer(_ request: InboundRequest) -> EncodedContent {
+        EncodedContent(unchecked: SessionStatus(.unimplemented))
+    }
+
+    func handle(_ pushes: SessionInbox.Run, of method: Int) {}
+    func synchronousWorkEnded() {}
+
     /// Pushes go to those who have asked for them.
     func handlePushes(of method: Int, from inbox: SessionInbox) {}
 

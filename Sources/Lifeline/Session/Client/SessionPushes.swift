@@ -2,13 +2,14 @@ public import LifelineMessages
 
 /// The pushes of one method, over all connections and sessions of a client, in order.
 ///
-/// A push counts as processed when the next one is asked for, or its loop is left, and the client's interceptors have returned.
-/// Those that come while nobody iterates wait for the next iteration; several that go on at once share them out. One that is
-/// with the interceptors when the task of its loop is cancelled is dropped, if they end with that. It ends when the client is
-/// closed, after what has come, and with `stop()`.
+/// A push counts as processed when the next one is asked for, or its loop is left, and the client's interceptors have
+/// returned. Those that come while nobody iterates wait for the next iteration; of several that go on at once, each
+/// takes the pushes that have come together, and gives back what it leaves. One that is with the interceptors when the
+/// task of its loop is cancelled is dropped, if they end with that. It ends when the client is closed, after what has
+/// come, and with `stop()`.
 ///
-/// **Take them, or stop them.** Pushes that wait here hold up later ones of their method at the server, which keeps them
-/// (`SessionLimits.maximumUnreadByteCount`). They hold up neither other methods nor calls.
+/// **Take them, or stop them.** Pushes that wait here hold up later ones of their method at the server, which keeps
+/// them (`SessionLimits.maximumUnreadByteCount`). They hold up neither other methods nor calls.
 public struct SessionPushes<Message: DelimitedMessage>: AsyncSequence, Sendable {
     /// Why the server ended the session.
     public typealias Failure = SessionError
@@ -44,8 +45,8 @@ public struct SessionPushes<Message: DelimitedMessage>: AsyncSequence, Sendable 
             reader = pushes.reader
         }
 
-        /// The next push; nil when the client is closed. One that is not of this type is dropped, and logged, and so is one
-        /// that an interceptor refuses.
+        /// The next push; nil when the client is closed. One that is not of this type is dropped, and logged, and so is
+        /// one that an interceptor refuses.
         ///
         /// - Throws: `SessionError`: why the server ended the session; `cancelled` when the task is.
         public nonisolated(nonsending) mutating func next() async throws(SessionError) -> Message? {
@@ -68,8 +69,8 @@ public struct SessionPushes<Message: DelimitedMessage>: AsyncSequence, Sendable 
         @inline(never)
         private nonisolated(nonsending) mutating func nextIntercepted() async throws(SessionError) -> Message? {
             if let last = intercepted.take() { await last.finish() }
-            while let item = try await pushes.client.engine.next(of: pushes.inbox, finishing: nil) {
-                let push = InterceptedPush<Message>(item, of: pushes.method, for: pushes.client)
+            while let message = try await pushes.client.engine.next(of: pushes.inbox, isAlone: true) {
+                let push = InterceptedPush<Message>(message, of: pushes.method, for: pushes.client)
                 guard let message = await push.message() else { continue }
                 intercepted = push
                 return message

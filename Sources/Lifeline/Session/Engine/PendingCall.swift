@@ -5,12 +5,7 @@ internal import LifelineTransport
 final class PendingCall: Sendable {
     typealias Outcome = Result<SessionReply, SessionError>
 
-    // Every request has one: an unsafe one costs half of what a checked one does, which debug builds use.
-    #if DEBUG
-    typealias Continuation = CheckedContinuation<Outcome, Never>
-    #else
-    typealias Continuation = UnsafeContinuation<Outcome, Never>
-    #endif
+    typealias Continuation = QuickContinuation<Outcome>
 
     private enum Stage {
         /// Can go to: begun, cancelled.
@@ -25,22 +20,28 @@ final class PendingCall: Sendable {
     let payload: [UInt8]
     /// Where the parts of its response go; nil when it is to have none.
     let inbox: SessionInbox?
-    /// Opens when it has begun, for who sends its parts. Nil: it has no parts.
-    let begun: Latch<SessionMachine.RequestID?>?
+    /// For who sends its parts. Nil: it has none.
+    let start: CallStart?
     // Changed only under the lock of the engine that it is a call of, and so needs none of its own; what reads it
     // without the lock has been handed the call under it, after the last change.
-    private nonisolated(unsafe) var stage = Stage.new
+    @exclusivity(unchecked) private nonisolated(unsafe) var stage = Stage.new
 
     init(
         _ method: String,
         payload: [UInt8],
         inbox: SessionInbox?,
-        begun: Latch<SessionMachine.RequestID?>?
+        start: CallStart?
     ) {
         self.method = method
         self.payload = payload
         self.inbox = inbox
-        self.begun = begun
+        self.start = start
+    }
+
+    /// The call that an engine has given its machine, which gives it back. An engine gives it nothing else.
+    @inline(__always)
+    static func of(_ asker: SessionMachine.Asker?) -> PendingCall? {
+        asker.map { unsafeDowncast($0, to: PendingCall.self) }
     }
 
     /// Whether its task was cancelled before it could begin. Call it under the engine's lock, as the next two.
@@ -68,11 +69,7 @@ final class PendingCall: Sendable {
     ///
     /// - Parameter begin: has it begun, or resumes the continuation with the reason why it is not.
     nonisolated(nonsending) static func outcome(_ begin: (Continuation) -> Void) async -> Outcome {
-        #if DEBUG
-        await withCheckedContinuation(begin)
-        #else
-        await withUnsafeContinuation(begin)
-        #endif
+        await withQuickContinuation(begin)
     }
 }
 

@@ -13,12 +13,13 @@ extension SessionEngine {
     /// How many actions' room is kept between events.
     private static var keptActionCount: Int { 64 }
 
-    /// Turns actions into effects. Call it while the frames that they borrow are valid.
+    /// Turns actions into effects. Call it while the frame that they borrow is valid.
     @inline(__always)
     func run(_ state: inout State, now: MonotonicTime) {
         if !state.actions.isEmpty { runActions(&state, now: now) }
     }
 
+    @inline(never)
     private func runActions(_ state: inout State, now: MonotonicTime) {
         var digest = Digest()
         var actions: [SessionMachine.Action] = []
@@ -38,7 +39,26 @@ extension SessionEngine {
         (digest.loss, digest.inDoubt) = (nil, [])
     }
 
+    /// Hands over a message that a frame has brought.
     @inline(__always)
+    func take(_ arrival: SessionMachine.Arrival, _ state: inout State, now: MonotonicTime) {
+        switch arrival {
+        case .push(let message, let receipt):
+            state.statistics.receivedPushCount += 1
+            deliver(message, receipt, &state, now: now)
+        case .request(let request, let message, let deadline):
+            begin(request, message, deadline, &state, now: now)
+        case .response(_, let message, let asker):
+            if let call = PendingCall.of(asker) { state.effects.append(.resolve(call, PendingCall.Outcome(message))) }
+        case .requestPart(let request, let message, let receipt):
+            state.statistics.receivedPushCount += 1
+            deliver(message, receipt, to: state.requestInboxes[request.count], &state, now: now)
+        case .responsePart(let id, let message, let receipt, let asker):
+            state.statistics.receivedPushCount += 1
+            deliver(message, of: id, asker, receipt, &state, now: now)
+        }
+    }
+
     private func run(
         _ action: SessionMachine.Action,
         _ digest: inout Digest,
@@ -46,37 +66,8 @@ extension SessionEngine {
         now: MonotonicTime
     ) {
         switch action {
-        case .push(let message, let receipt):
-            state.statistics.receivedPushCount += 1
-            deliver(message, receipt, &state, now: now)
-        case .begin(let request, let message, let deadline):
-            begin(request, message, deadline, &state, now: now)
-        case .completed(let id, let message):
-            if let call = state.calls.removeValue(forKey: id) {
-                state.effects.append(.resolve(call, PendingCall.Outcome(message)))
-            }
-        case .requestPart(let request, let message, let receipt):
-            state.statistics.receivedPushCount += 1
-            deliver(message, receipt, to: state.requestInboxes[request], &state, now: now)
-        case .responsePart(let id, let message, let receipt):
-            state.statistics.receivedPushCount += 1
-            deliver(message, of: id, receipt, &state, now: now)
-        case .requestEnded(let request):
-            finish(state.requestInboxes[request], .success(()), &state)
-        default:
-            runRare(action, &digest, &state, now: now)
-        }
-    }
-
-    @inline(never)
-    private func runRare(
-        _ action: SessionMachine.Action,
-        _ digest: inout Digest,
-        _ state: inout State,
-        now: MonotonicTime
-    ) {
-        switch action {
-        case .push, .begin, .completed, .requestPart, .responsePart, .requestEnded: break
+        case .arrived(let arrival): take(arrival, &state, now: now)
+        case .requestEnded(let request): finish(state.requestInboxes[request.count], .success(()), &state)
         case .accepted(let number): accepted(number, in: &state)
         case .messageEnded(let number, let outcome): ended(number, outcome, in: &state)
         case .leftOver(let message, let isObserved):
@@ -86,8 +77,8 @@ extension SessionEngine {
             case .refused: digest.refused.append(message)
             case .processed, .sent, .expired, .replaced, .dropped: break
             }
-        case .failed(let id, let code):
-            guard let call = state.calls.removeValue(forKey: id) else { return }
+        case .failed(_, let code, let asker):
+            guard let call = PendingCall.of(asker) else { return }
             if code == .sessionLost {
                 digest.inDoubt.append(
                     SessionMessageInDoubt(
@@ -106,7 +97,7 @@ extension SessionEngine {
         case .cancelRequest(let request):
             // First, so that a handler whose messages end finds its task cancelled.
             state.effects.append(.cancel(request))
-            finish(state.requestInboxes[request], .failure(.cancelled), &state)
+            finish(state.requestInboxes[request.count], .failure(.cancelled), &state)
         case .method(_, let name):
             let (method, name) = (findMethod?(name), ExactName(name))
             state.routes.append(Route(name: name, method: method, inbox: state.pushInboxes[name]))
@@ -151,17 +142,22 @@ extension SessionEngine {
     ) {
         let route = state.routes[Int(message.method) - 1]
         let parts = message.hasParts ? SessionInbox() : nil
-        if let parts { state.requestInboxes[request] = parts }
+        if let parts { state.requestInboxes.append(request.count, parts) }
+        let executor = state.outlet?.executor
         let inbound = InboundRequest(
-            request: request,
-            name: route.name.name,
-            method: route.method?.index,
+            request,
+            message,
+            route,
             deadline: deadline,
-            metadata: message.metadata,
-            payload: [UInt8](message.payload),
-            parts: parts
+            parts: parts,
+            executor: executor
         )
-        state.effects.append(.begin(inbound))
+        // What is asked of a method that takes pushes is refused, as what is asked of none.
+        if let method = route.method, method.isSynchronous, !method.takesPushes, parts == nil {
+            state.synchronousWork.append(.request(inbound))
+        } else {
+            state.effects.append(.begin(inbound))
+        }
     }
 
     private func refuse(

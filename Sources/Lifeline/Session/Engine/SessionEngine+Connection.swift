@@ -52,11 +52,9 @@ extension SessionEngine {
             )
             if refusal == nil { state.add(connection, as: id, after: older) }
             for frame in frames {
-                frame.span.withUnsafeBytes { frame in
-                    receive(frame, over: id, &state, now: now)
-                    run(&state, now: now)
-                }
+                frame.span.withUnsafeBytes { receive($0, over: id, &state, now: now) }
             }
+            if !state.synchronousWork.isEmpty { state.effects.append(.doSynchronousWork(connection.executor)) }
             return refusal
         }
     }
@@ -85,7 +83,6 @@ extension SessionEngine {
         return state.withLock { state in
             if let first { receive(first, over: id, &state, now: now) }
             while let frame = frames.next() { receive(frame, over: id, &state, now: now) }
-            // Actions borrow the frames.
             run(&state, now: now)
             return !state.machine.isDone(with: id)
         }
@@ -94,7 +91,9 @@ extension SessionEngine {
     @inline(__always)
     private func receive(_ frame: UnsafeRawBufferPointer, over id: UInt64, _ state: inout State, now: MonotonicTime) {
         if budget != nil { take(state.machine.lacking(toReceive: frame), in: &state) }
-        state.machine.receive(frame, over: id, now: now, into: &state.actions)
+        let arrival = state.machine.receive(frame, over: id, now: now, into: &state.actions)
+        run(&state, now: now)
+        if let arrival { take(arrival, &state, now: now) }
     }
 
     /// No more comes in over a connection. What could not be taken would come again and again; a frame of which the
@@ -108,7 +107,8 @@ extension SessionEngine {
 
     /// All frames that came together have been received: their effects run.
     func batchEnded() {
-        change(isOneOfMany: true) { _, _ in }
+        let work = change(isOneOfMany: true) { state, _ in takeSynchronousWork(&state) }
+        if !work.isEmpty { perform(work) }
     }
 
     /// There may be room again.
@@ -174,7 +174,7 @@ extension SessionEngine.State {
     fileprivate mutating func add(_ connection: any TransportConnection, as id: UInt64, after older: UInt64) {
         guard id == machine.connectionID else { return otherConnections[id] = connection }
         if let outlet { otherConnections[older] = outlet.connection }
-        outlet = SessionEngine.Outlet(connection: connection)
+        outlet = SessionEngine.Outlet(connection: connection, executor: connection.executor)
     }
 
     /// A connection that is not closed yet.

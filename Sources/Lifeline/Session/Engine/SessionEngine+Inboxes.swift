@@ -10,7 +10,11 @@ extension SessionEngine {
     func deliver(_ message: InboundMessage, _ receipt: Receipt, _ state: inout State, now: MonotonicTime) {
         let number = Int(message.method) - 1
         if let inbox = state.routes[number].inbox ?? makeInbox(number, &state), inbox.append(message, receipt) {
-            if let waiter = inbox.takeWaiter() { state.effects.append(.wake(waiter)) }
+            if let method = inbox.synchronousMethod {
+                if inbox.becomesDue() { state.synchronousWork.append(.pushes(method: method, inbox)) }
+            } else if let waiter = inbox.takeWaiter() {
+                state.effects.append(.wake(waiter))
+            }
         } else {
             state.statistics.unwantedPushCount += 1
             state.machine.finish(receipt, now: now)
@@ -24,8 +28,9 @@ extension SessionEngine {
     /// The inbox of a server's method whose first push has come; nil where it takes none.
     private func makeInbox(_ number: Int, _ state: inout State) -> SessionInbox? {
         guard let method = state.routes[number].method, method.takesPushes else { return nil }
-        let inbox = SessionInbox()
+        let inbox = SessionInbox(synchronousMethod: method.isSynchronous ? method.index : nil)
         state.routes[number].inbox = inbox
+        if method.isSynchronous { return inbox }
         state.effects.append(.handlePushes(method: method.index, inbox))
         return inbox
     }
@@ -34,16 +39,15 @@ extension SessionEngine {
     func deliver(
         _ part: InboundMessage,
         of id: SessionMachine.RequestID,
+        _ asker: SessionMachine.Asker?,
         _ receipt: Receipt,
         _ state: inout State,
         now: MonotonicTime
     ) {
-        guard let call = state.calls[id] else { return state.machine.finish(receipt, now: now) }
+        guard let call = PendingCall.of(asker) else { return state.machine.finish(receipt, now: now) }
         deliver(part, receipt, to: call.inbox, &state, now: now)
         guard call.inbox == nil else { return }
-        // Where its response came together with the part, it is over already.
         _ = state.machine.cancelRequest(id, now: now, into: &state.actions)
-        state.calls[id] = nil
         state.effects.append(.resolve(call, .failure(.answeredByStream)))
     }
 
@@ -67,29 +71,44 @@ extension SessionEngine {
 
     /// Nobody takes more parts of a request, as it is answered.
     func closeParts(of request: IncomingRequest, _ state: inout State, now: MonotonicTime) {
-        guard !state.requestInboxes.isEmpty, let inbox = state.requestInboxes.removeValue(forKey: request) else {
+        guard !state.requestInboxes.isEmpty, let inbox = state.requestInboxes.remove(request.count) else {
             return
         }
         close(inbox, &state, now: now)
     }
 
     private func close(_ inbox: SessionInbox, _ state: inout State, now: MonotonicTime) {
-        let (receipts, leftoverCount) = inbox.close()
-        takeLeftovers(receipts.prefix(leftoverCount), &state)
-        for receipt in receipts { state.machine.finish(receipt, now: now) }
+        for run in inbox.close() {
+            takeLeftovers(run.leftoverSize, &state)
+            finish(run, run.head..<run.entries.count, &state, now: now)
+        }
         finish(inbox, .success(()), &state)
+    }
+
+    func finish(_ run: SessionInbox.Run, _ indices: Range<Int>, _ state: inout State, now: MonotonicTime) {
+        run.forEachReceipt(indices) { state.machine.finish($0, now: now) }
+    }
+
+    /// Says to the machine what was processed since the last time.
+    private func finishProcessed(of messages: TakenMessages, _ state: inout State, now: MonotonicTime) {
+        messages.setWatched(false)
+        finish(messages.run, messages.takeProcessed(), &state, now: now)
+    }
+
+    /// The same for all that say it by themselves.
+    func finishWatched(_ state: inout State, now: MonotonicTime) {
+        while let messages = state.watched.popLast() { finishProcessed(of: messages, &state, now: now) }
     }
 
     /// A client's session is lost: the peer gives its methods other numbers in the next one.
     func loseInbound(_ state: inout State) {
         state.routes = []
-        for inbox in state.pushInboxes.values {
-            for receipt in inbox.sessionLost() { state.leftovers.size.add(receipt.cost) }
-        }
+        for inbox in state.pushInboxes.values { state.leftovers.size = state.leftovers.size + inbox.sessionLost() }
     }
 
-    private func takeLeftovers(_ receipts: some Sequence<Receipt>, _ state: inout State) {
-        for receipt in receipts { state.leftovers.size.remove(receipt.cost) }
+    private func takeLeftovers(_ size: SessionSize, _ state: inout State) {
+        guard size.frameCount > 0 else { return }
+        state.leftovers.size = state.leftovers.size - size
         guard !state.leftovers.isExceeded, let room = state.leftovers.room.take() else { return }
         state.effects.append(.makeRoom(room))
     }
@@ -98,7 +117,7 @@ extension SessionEngine {
     func finishInboxes(_ end: SessionEndReason, _ state: inout State) {
         for inbox in state.pushInboxes.values { finish(inbox, endOfPushes(end), &state) }
         for inbox in state.routes.compactMap(\.inbox) { finish(inbox, endOfPushes(end), &state) }
-        for inbox in state.requestInboxes.values { finish(inbox, .failure(SessionError(end)), &state) }
+        for inbox in state.requestInboxes.elements { finish(inbox, .failure(SessionError(end)), &state) }
     }
 
     /// How iterations over pushes end.
@@ -143,93 +162,78 @@ extension SessionEngine {
         change(isOneOfMany: true) { state, _ in finish(inbox, end, &state) }
     }
 
-    /// Messages that were taken together are not handed out by who took them.
-    func putBack(_ run: SessionInbox.Run, to inbox: SessionInbox) {
-        change(isOneOfMany: true) { state, now in
-            if inbox.putBack(run) {
-                if let waiter = inbox.takeWaiter() { state.effects.append(.wake(waiter)) }
-            } else {
-                for entry in run.entries[run.head...] { state.machine.finish(entry.receipt, now: now) }
-            }
-        }
-    }
-
-    /// Messages that came in together are processed.
-    func finish(_ entries: [SessionInbox.Run.Entry]) {
-        change(isOneOfMany: true) { state, now in
-            for entry in entries { state.machine.finish(entry.receipt, now: now) }
-        }
-    }
-
-    /// A message that came in is processed.
-    func finish(_ receipt: Receipt) {
-        change(isOneOfMany: true) { state, now in state.machine.finish(receipt, now: now) }
-    }
-
-    /// The next message, once there is one; nil at the end.
+    /// The messages that have come, at least one; nil at the end.
     ///
-    /// - Parameter receipt: that of the message before, which is processed.
+    /// - Parameters:
+    ///   - last: those that were taken before, which are processed.
+    ///   - isAlone: whether to take one message only.
     /// - Throws: the inbox's end; `cancelled` when the task is.
     nonisolated(nonsending) func next(
         of inbox: SessionInbox,
-        finishing receipt: Receipt?
-    ) async throws(SessionError) -> SessionInbox.Item? {
-        var receipt = receipt
+        behind last: TakenMessages? = nil,
+        isAlone: Bool = false
+    ) async throws(SessionError) -> TakenMessages? {
+        var last = last
         while true {
             let isCancelled = Task.isCancelled
-            let next = take(from: inbox, isCancelled: isCancelled, finishing: receipt)
+            let (messages, end) = take(from: inbox, isCancelled: isCancelled, behind: last, isAlone: isAlone)
             if isCancelled { throw .cancelled }
-            switch next {
-            case .item(let item): return item
-            case .end(let end):
-                try end.get()
-                return nil
-            case .nothing: await wait(for: inbox)
-            }
-            receipt = nil
-        }
-    }
-
-    @inline(never)
-    private func take(from inbox: SessionInbox, isCancelled: Bool, finishing receipt: Receipt?) -> SessionInbox.Next {
-        change(isOneOfMany: true) { state, now in
-            if let receipt { state.machine.finish(receipt, now: now) }
-            if isCancelled {
-                // It may have been woken for a message, which is the next one's then.
-                if let waiter = inbox.takeWaiter() { state.effects.append(.wake(waiter)) }
-                return .nothing
-            }
-            let (next, isLeftover) = inbox.next()
-            if isLeftover, case .item(let item) = next { takeLeftovers(CollectionOfOne(item.receipt), &state) }
-            return next
-        }
-    }
-
-    /// The messages that have come, at least one; nil at the end.
-    ///
-    /// - Throws: as `next` does.
-    nonisolated(nonsending) func nextRun(of inbox: SessionInbox) async throws(SessionError) -> SessionInbox.Run? {
-        while true {
-            if Task.isCancelled {
-                _ = take(from: inbox, isCancelled: true, finishing: nil)
-                throw .cancelled
-            }
-            let (run, end) = takeRun(from: inbox)
-            if let run { return run }
+            if let messages { return messages }
             if let end {
                 try end.get()
                 return nil
             }
             await wait(for: inbox)
+            last = nil
         }
     }
 
     @inline(never)
-    private func takeRun(from inbox: SessionInbox) -> (SessionInbox.Run?, end: Result<Void, SessionError>?) {
-        change(isOneOfMany: true) { state, _ in
-            let (run, leftovers, end) = inbox.nextRun()
-            if !leftovers.isEmpty { takeLeftovers(leftovers, &state) }
-            return (run, end)
+    private func take(
+        from inbox: SessionInbox,
+        isCancelled: Bool,
+        behind last: TakenMessages?,
+        isAlone: Bool
+    ) -> (TakenMessages?, end: Result<Void, SessionError>?) {
+        change(isOneOfMany: true) { state, now in
+            if let last { finishProcessed(of: last, &state, now: now) }
+            if isCancelled {
+                // It may have been woken for a message, which is the next one's then.
+                if let waiter = inbox.takeWaiter() { state.effects.append(.wake(waiter)) }
+                return (nil, nil)
+            }
+            let (run, end) = inbox.takeRun(isAlone: isAlone)
+            guard let run else { return (nil, end) }
+            takeLeftovers(run.leftoverSize, &state)
+            return (TakenMessages(run, of: inbox), nil)
+        }
+    }
+
+    /// Some of the messages are processed, and more are about to be: looks for those when it has something to do.
+    @inline(never)
+    func processed(_ messages: TakenMessages) {
+        change(isOneOfMany: true) { state, now in
+            finishProcessed(of: messages, &state, now: now)
+            guard offersLater(&state) else { return }
+            messages.setWatched(true)
+            state.watched.append(messages)
+        }
+    }
+
+    /// Somebody takes no more of what was taken. Those that were not handed out are the next one's.
+    ///
+    /// - Parameter head: how many were handed out, which are processed.
+    func letGo(_ messages: TakenMessages, from head: Int) {
+        _ = messages.setProcessed(head)
+        change(isOneOfMany: true) { state, now in
+            finishProcessed(of: messages, &state, now: now)
+            guard head < messages.run.entries.count else { return }
+            let isLeftover = messages.run.session != state.machine.session
+            guard messages.inbox.putBack(messages.run, from: head, isLeftover: isLeftover) else {
+                return finish(messages.run, head..<messages.run.entries.count, &state, now: now)
+            }
+            if isLeftover { state.leftovers.size = state.leftovers.size + messages.run.size(from: head) }
+            if let waiter = messages.inbox.takeWaiter() { state.effects.append(.wake(waiter)) }
         }
     }
 
@@ -237,7 +241,7 @@ extension SessionEngine {
         let id = state.withLock { _ in inbox.makeWaiterID() }
         await withTaskCancellationHandler {
             // A cancellation before the waiter is kept ran its handler in vain; one after it finds the waiter.
-            await withCheckedContinuation { (waiter: Waiter) in
+            await withQuickContinuation { (waiter: Waiter) in
                 let isParked = !Task.isCancelled && state.withLock { _ in inbox.park(waiter, id) }
                 if !isParked { waiter.resume() }
             }

@@ -9,15 +9,15 @@ extension SessionEngine {
     /// - Parameters:
     ///   - content: without a payload where parts follow.
     ///   - inbox: where the parts of the response go; nil when it is to have none.
-    ///   - begun: opens when it has begun, for who sends its parts. Nil: it has no parts.
+    ///   - start: for who sends its parts. Nil: it has none.
     nonisolated(nonsending) func request(
         _ method: String,
         _ content: EncodedContent,
         timeout: Duration?,
         inbox: SessionInbox? = nil,
-        begun: Latch<SessionMachine.RequestID?>? = nil
+        start: CallStart? = nil
     ) async throws(SessionError) -> SessionReply {
-        let call = PendingCall(method, payload: content.payload, inbox: inbox, begun: begun)
+        let call = PendingCall(method, payload: content.payload, inbox: inbox, start: start)
         let outcome = await withTaskCancellationHandler {
             await PendingCall.outcome { begin(call, content, $0, timeout: timeout) }
         } onCancel: {
@@ -43,20 +43,20 @@ extension SessionEngine {
                     try state.machine.request(
                         call.method,
                         content,
-                        hasParts: call.begun != nil,
+                        hasParts: call.start != nil,
                         deadline: deadline,
+                        asker: call,
                         now: now
                     )
                 }
                 call.began(as: id, continuation)
-                state.calls[id] = call
                 return .success(id)
             } catch {
                 return .failure(SessionError(error, state.machine.endReason))
             }
         }
         switch result {
-        case .success(let id): call.begun?.open(with: id)
+        case .success(let id): call.start?.open(with: id)
         case .failure(let error): continuation.resume(returning: .failure(error))
         }
     }
@@ -65,7 +65,6 @@ extension SessionEngine {
         change { state, now in
             guard let id = call.cancelled() else { return }
             guard state.machine.cancelRequest(id, now: now, into: &state.actions) else { return }
-            state.calls[id] = nil
             state.effects.append(.resolve(call, .failure(.cancelled)))
         }
     }
@@ -87,6 +86,7 @@ extension SessionEngine {
 
     /// Sends a push or a part: returns when it is accepted, or processed. What is dropped, as its delivery asks for, or
     /// since nobody waits for it any more, counts as accepted.
+    @inline(__always)  // Most have nothing to wait for, and a function that waits costs as much as all the rest.
     nonisolated(nonsending) func send(
         _ target: Target,
         _ content: EncodedContent,
@@ -94,7 +94,12 @@ extension SessionEngine {
         until stage: SessionPushStage
     ) async throws(SessionError) {
         if Task.isCancelled { throw .cancelled }
+        if delivery.isPlain, stage == .accepted, acceptPlain(target, content) { return }
         guard let wait = try accept(target, content, delivery, until: stage) else { return }
+        try await self.wait(wait)
+    }
+
+    private nonisolated(nonsending) func wait(_ wait: Wait) async throws(SessionError) {
         if let admission = wait.message.admission { try await waitForAdmission(admission, wait.number) }
         guard let processing = wait.message.processing else { return }
         let error: SessionError?
@@ -107,8 +112,24 @@ extension SessionEngine {
         if let error { throw error }
     }
 
-    /// Has the machine take a message: nil when there is nothing to wait for. Never a part of the function that waits, as
-    /// its task would have room for all of this until the end.
+    /// Has the machine take a message that goes its usual way, while the connection is about to ask for what there is
+    /// to send: then nothing follows from it, whatever time it is. Returns false where there is more to do.
+    @inline(never)
+    private func acceptPlain(_ target: Target, _ content: EncodedContent) -> Bool {
+        content.withContent { content in
+            state.withLock { state in
+                guard state.outlet?.offersLater == true else { return false }
+                return switch target {
+                case .push(let method): state.machine.pushPlain(method, content)
+                case .part(let request): state.machine.sendPlainPart(of: request, content)
+                case .partOfResponse(let request): state.machine.sendPlainPart(ofResponseTo: request, content)
+                }
+            }
+        }
+    }
+
+    /// Has the machine take a message: nil when there is nothing to wait for. Never a part of the function that waits,
+    /// as its task would have room for all of this until the end.
     @inline(never)
     private func accept(
         _ target: Target,
@@ -186,7 +207,7 @@ extension SessionEngine {
     private func isWaitedFor(_ target: Target, _ state: borrowing State) -> Bool {
         switch target {
         case .push: true
-        case .part(let request): state.calls[request] != nil
+        case .part(let request): state.machine.isWaiting(for: request)
         case .partOfResponse(let request): state.machine.isWaitedFor(request)
         }
     }

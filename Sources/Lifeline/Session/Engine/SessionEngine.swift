@@ -7,20 +7,22 @@ internal import NIOConcurrencyHelpers
 /// machine's, under one lock, and runs its actions.
 ///
 /// All frames of a read take one lock. What there is to send is offered under the lock, so that frames go out in the
-/// machine's order. Where many events are to be expected, the connection may ask for it later instead, once the tasks that
-/// it runs have run. A connection's side is ended under it, too, so that the end comes behind what was offered and
-/// before a close by the owner. All other effects run after the lock is free, in the machine's order: only one thread runs
-/// effects at a time, and a second one leaves its effects to the first. Effects of the frames of one read run together,
-/// after the last frame.
+/// machine's order. Where many events are to be expected, the connection may ask for it later instead, once the tasks
+/// that it runs have run. A connection's side is ended under it, too, so that the end comes behind what was offered and
+/// before a close by the owner. All other effects run after the lock is free, in the machine's order: only one thread
+/// runs effects at a time, and a second one leaves its effects to the first. Effects of the frames of one read run
+/// together, after the last frame.
 ///
-/// Nothing runs by itself: a timer is set while the machine has a deadline, and a task waits where the connection has no
-/// room. Both end with the session.
+/// Nothing runs by itself: a timer is set while the machine has a deadline, and a task waits where the connection has
+/// no room. Both end with the session.
 final class SessionEngine: Sendable {
     typealias Receipt = SessionMachine.Receipt
 
     /// The present connection. The machine has its number.
     struct Outlet {
         let connection: any TransportConnection
+        /// What runs the tasks that its frames wake; nil: nothing of its own.
+        let executor: (any TaskExecutor)?
         /// Whether what was offered last waits for room.
         var isBlocked = false
         /// Whether it asks for what there is to send before long.
@@ -32,6 +34,8 @@ final class SessionEngine: Sendable {
         /// Its number among those of the server.
         let index: Int
         let takesPushes: Bool
+        /// Whether its handler does not wait, so that it runs on the connection's loop at once.
+        let isSynchronous: Bool
     }
 
     /// A method of the peer's, which frames name by its number.
@@ -64,23 +68,31 @@ final class SessionEngine: Sendable {
         var outlet: Outlet?
         /// Other connections that are not closed yet.
         var otherConnections: [UInt64: any TransportConnection] = [:]
-        /// This side's requests.
-        var calls: [SessionMachine.RequestID: PendingCall] = [:]
         /// Messages of this side's that somebody waits for, by the machine's numbers.
         var messages: [UInt64: PendingMessage] = [:]
         /// By the peer's numbers, from 1 on.
         var routes: [Route] = []
         /// Those that users have asked for, by method.
         var pushInboxes: [ExactName: SessionInbox] = [:]
-        /// Where parts of the peer's requests go.
-        var requestInboxes: [IncomingRequest: SessionInbox] = [:]
+        /// Where parts of the peer's requests go, by the requests' counts.
+        var requestInboxes = SparseQueue<SessionInbox>()
         var leftovers: Leftovers
+        /// Those of which it is to be looked how many are processed, when the session offers what there is to send. Some may
+        /// be processed whole by then.
+        var watched: [TakenMessages] = []
         /// The present opening's, and the next one's.
         var details: SessionMachine.OpeningDetails
         var statistics = SessionStatistics()
         /// When the timer rings.
         var armedDeadline: MonotonicTime?
         var timer: Task<Void, Never>?
+
+        /// For handlers that do not wait, in the order in which it came.
+        var synchronousWork: [SynchronousWork] = []
+        /// Whether a thread does such work, and goes on with what is added.
+        var doesSynchronousWork = false
+        /// Whether the owner is to be told once there is none.
+        var tellsEndOfSynchronousWork = false
 
         var effects: [Effect] = []
         /// Whether a thread runs effects, and goes on with those that are added.
@@ -101,6 +113,7 @@ final class SessionEngine: Sendable {
         case open(Latch<SessionError?>, SessionError?)
         case wake(Waiter)
         case begin(InboundRequest)
+        case doSynchronousWork((any TaskExecutor)?)
         case handlePushes(method: Int, SessionInbox)
         case unwanted(method: String)
         case cancel(IncomingRequest)
@@ -116,7 +129,7 @@ final class SessionEngine: Sendable {
     /// Finds a server's method by its name; nil at a client, which has none.
     let findMethod: (@Sendable (String) -> ServerMethod?)?
     /// The owner of the session. Weak, as it has the engine.
-    private let owner: NIOLockedValueBox<WeakOwner>
+    private let weakOwner: NIOLockedValueBox<WeakOwner>
     /// What all sessions of the server share; nil at a client.
     let budget: SharedSessionBudget?
     /// Opens when the owner has been told that the session is over.
@@ -139,7 +152,7 @@ final class SessionEngine: Sendable {
         self.clock = clock
         self.findMethod = findMethod
         self.budget = budget
-        owner = NIOLockedValueBox(WeakOwner())
+        weakOwner = NIOLockedValueBox(WeakOwner())
         var machine = SessionMachine(role: role, options: options)
         if budget != nil { machine.allowance = .none }
         state = LockedBox(State(machine: machine, details: details, leftoverLimit: options.inboundWindow))
@@ -152,8 +165,10 @@ final class SessionEngine: Sendable {
 
     /// Sets the owner of the session.
     func attach(_ owner: any SessionOwner) {
-        self.owner.withLockedValue { $0.owner = owner }
+        weakOwner.withLockedValue { $0.owner = owner }
     }
+
+    var owner: (any SessionOwner)? { weakOwner.withLockedValue { $0.owner } }
 
     var statistics: SessionStatistics {
         state.withLock { state in
@@ -211,7 +226,7 @@ final class SessionEngine: Sendable {
 
     /// Whether the connection has the session offer what there is to send before long. Not a goodbye: what is done once
     /// the lock is free may close the connection.
-    private func offersLater(_ state: inout State) -> Bool {
+    func offersLater(_ state: inout State) -> Bool {
         if state.machine.hasControlFrames { return false }
         if state.outlet?.offersLater == true { return true }
         guard state.outlet?.connection.offerLater(self) == true else { return false }
@@ -232,7 +247,7 @@ final class SessionEngine: Sendable {
                 return state.effects
             }
             if effects.isEmpty { return }
-            let owner = owner.withLockedValue { $0.owner }
+            let owner = owner
             for effect in effects { run(effect, owner) }
         }
     }
@@ -243,6 +258,8 @@ final class SessionEngine: Sendable {
         case .open(let latch, let error): latch.open(with: error)
         case .wake(let waiter): waiter.resume()
         case .begin(let request): owner?.begin(request)
+        case .doSynchronousWork(let executor):
+            Task.detached(executorPreference: executor) { self.doSynchronousWork() }
         case .handlePushes(let method, let inbox): owner?.handlePushes(of: method, from: inbox)
         case .unwanted(let method): owner?.unwanted(method)
         case .cancel(let request): owner?.cancel(request)
@@ -265,12 +282,15 @@ final class SessionEngine: Sendable {
 
 extension SessionEngine: FrameSource {
     func offer() {
-        change { state, _ in state.outlet?.offersLater = false }
+        change { state, now in
+            state.outlet?.offersLater = false
+            finishWatched(&state, now: now)
+        }
     }
 }
 
-/// A request of the peer's that is to be handled.
-struct InboundRequest: Sendable {
+/// A request of the peer's that is to be handled. An object, as it is handed on several times.
+final class InboundRequest: Sendable {
     let request: IncomingRequest
     /// `package.Service/Method`.
     let name: String
@@ -282,6 +302,26 @@ struct InboundRequest: Sendable {
     let payload: [UInt8]
     /// Its parts; nil where it has none.
     let parts: SessionInbox?
+    /// What runs the tasks of the connection that it came over.
+    let executor: (any TaskExecutor)?
+
+    init(
+        _ request: IncomingRequest,
+        _ message: InboundMessage,
+        _ route: SessionEngine.Route,
+        deadline: MonotonicTime?,
+        parts: SessionInbox?,
+        executor: (any TaskExecutor)?
+    ) {
+        self.request = request
+        name = route.name.name
+        method = route.method?.index
+        self.deadline = deadline
+        metadata = message.metadata
+        payload = [UInt8](message.payload)
+        self.parts = parts
+        self.executor = executor
+    }
 }
 
 /// A session's news for its owner.
@@ -314,6 +354,14 @@ protocol SessionOwner: AnyObject, Sendable {
     /// A push has come that nobody wants.
     func unwanted(_ method: String)
     func received(_ event: SessionEngineEvent)
+
+    /// Handle a request of a synchronous method. Returns the response. Called for one after the other, as pushes are,
+    /// but beside the other calls.
+    func answer(_ request: InboundRequest) -> EncodedContent
+    /// Handle pushes of a synchronous method.
+    func handle(_ pushes: SessionInbox.Run, of method: Int)
+    /// The last of these calls has returned, and no more come. Called where `endSynchronousWork` has said so.
+    func synchronousWorkEnded()
 }
 
 // The timer.

@@ -6,94 +6,143 @@ internal import LifelineRuntime
 ///
 /// It belongs to an engine, under whose lock it changes.
 final class SessionInbox: Sendable {
-    /// A message in somebody's hands.
-    struct Item: Sendable {
-        /// Stands among the bytes of other messages.
-        let payload: ArraySlice<UInt8>
-        let metadata: SessionMetadata
-        let receipt: SessionMachine.Receipt
-    }
-
-    /// Messages one behind the other.
+    /// Messages of one session, one behind the other.
     struct Run {
         struct Entry {
+            /// Where its bytes end.
             let end: Int
-            let receipt: SessionMachine.Receipt
+            /// 0: it has none.
+            let place: UInt64
+            let cost: Int
         }
 
-        var bytes: [UInt8] = []
-        var entries: [Entry] = []
+        /// The session and the source of all of them.
+        fileprivate let first: SessionMachine.Receipt
+        fileprivate(set) var bytes: [UInt8] = []
+        fileprivate(set) var entries: [Entry] = []
         /// Of the few messages that have some, by their numbers.
-        var metadata: [Int: SessionMetadata] = [:]
-        /// How many entries were taken.
-        var head = 0
+        fileprivate(set) var metadata: [Int: SessionMetadata] = [:]
+        /// How many were taken.
+        fileprivate(set) var head = 0
+        /// Ascends. Those that come back are in this order.
+        fileprivate let number: UInt64
+        /// Whether its session is lost.
+        fileprivate(set) var isLeftover = false
 
-        var isEmpty: Bool { head == entries.count }
+        var session: UInt64 { first.session }
         var count: Int { entries.count - head }
 
-        mutating func append(_ message: InboundMessage, _ receipt: SessionMachine.Receipt) {
+        fileprivate init(_ first: SessionMachine.Receipt, number: UInt64) {
+            (self.first, self.number) = (first, number)
+        }
+
+        /// Whether a message may be put behind its last one: no newer run was taken, and no message of it, so that a
+        /// run that never becomes empty does not grow for ever.
+        @inline(__always)
+        fileprivate func takesMore(_ receipt: SessionMachine.Receipt, newest: UInt64) -> Bool {
+            head == 0 && number == newest && session == receipt.session && !isLeftover
+        }
+
+        @inline(__always)
+        fileprivate mutating func append(_ message: InboundMessage, _ receipt: SessionMachine.Receipt) {
             bytes.reserve(message.payload.count)
             entries.reserve(1)
             bytes.append(contentsOf: message.payload)
             if message.metadataCount > 0 { metadata[entries.count] = message.metadata }
-            entries.append(Entry(end: bytes.count, receipt: receipt))
+            entries.append(Entry(end: bytes.count, place: receipt.place, cost: receipt.cost))
         }
 
-        /// Makes room for other messages; keeps some memory for them where there is little.
-        mutating func removeAll() {
-            guard bytes.capacity <= 4 << 10, entries.capacity <= 64 else { return self = Run() }
-            bytes.removeAll(keepingCapacity: true)
-            entries.removeAll(keepingCapacity: true)
-            metadata = [:]
-            head = 0
+        @inline(__always)
+        func range(_ index: Int) -> Range<Int> { (index == 0 ? 0 : entries[index - 1].end)..<entries[index].end }
+
+        func payload(_ index: Int) -> ArraySlice<UInt8> { bytes[range(index)] }
+
+        @inline(__always)
+        func withPayload<Result, Failure: Error>(
+            _ index: Int,
+            _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+        ) throws(Failure) -> Result {
+            try bytes.span.withUnsafeBytes { (bytes) throws(Failure) in
+                try body(UnsafeRawBufferPointer(rebasing: bytes[range(index)]))
+            }
         }
 
-        var firstPayload: ArraySlice<UInt8> { bytes[(head == 0 ? 0 : entries[head - 1].end)..<entries[head].end] }
+        @inline(__always)
+        func metadata(_ index: Int) -> SessionMetadata { metadata.isEmpty ? [:] : metadata[index] ?? [:] }
 
-        mutating func removeFirst() -> Item {
-            let payload = firstPayload
-            let metadata = metadata.isEmpty ? [:] : metadata[head] ?? [:]
-            return Item(payload: payload, metadata: metadata, receipt: dropFirst().receipt)
+        /// What those from an index on count for.
+        func size(from index: Int) -> SessionSize {
+            var size = SessionSize()
+            for entry in entries[index...] { size.add(entry.cost) }
+            return size
         }
 
-        mutating func dropFirst() -> Entry {
+        /// What those count for that were not taken, among messages of lost sessions.
+        var leftoverSize: SessionSize { isLeftover ? size(from: head) : SessionSize() }
+
+        /// Calls `body` with the receipts of some: one for all that came one behind the other.
+        func forEachReceipt(_ indices: Range<Int>, _ body: (SessionMachine.Receipt) -> Void) {
+            var index = indices.lowerBound
+            while index < indices.upperBound {
+                let place = entries[index].place
+                var (count, cost) = (1, entries[index].cost)
+                index += 1
+                while place != 0, index < indices.upperBound, entries[index].place == place + UInt64(count) {
+                    cost += entries[index].cost
+                    count += 1
+                    index += 1
+                }
+                body(first.with(place: place, count: count, cost: cost))
+            }
+        }
+
+        /// Takes the first message out, into a run of its own.
+        fileprivate mutating func removeFirst() -> Run {
+            var run = Run(first, number: number)
+            run.bytes = [UInt8](payload(head))
+            run.entries = [Entry(end: run.bytes.count, place: entries[head].place, cost: entries[head].cost)]
+            if let metadata = metadata[head] { run.metadata[0] = metadata }
+            run.isLeftover = isLeftover
             head += 1
-            return entries[head - 1]
+            return run
         }
-    }
-
-    /// The answer to who asks for the next message.
-    enum Next {
-        case item(Item)
-        /// Nothing comes any more.
-        case end(Result<Void, SessionError>)
-        /// Not yet.
-        case nothing
     }
 
     private struct State {
-        /// The run that is being taken: it does not change meanwhile, so that its bytes need not be copied.
-        var taken = Run()
-        /// Messages that have come since.
-        var arrived = Run()
+        /// In the order of their numbers.
+        var runs: [Run] = []
+        /// That of the newest one.
+        var lastNumber: UInt64 = 0
+        /// How long the last run was that was taken: so much room the next one has from the beginning.
+        var room = (byteCount: 0, count: 0)
         /// In the order in which they came. Gone once something is there for them.
         var waiters: [(id: UInt64, waiter: Waiter)] = []
         var lastWaiter: UInt64 = 0
         var hasBegun = false
         var isClosed = false
+        var isDue = false
         /// How it has ended, after what is left.
         var end: Result<Void, SessionError>?
-        /// How many of the first are of sessions that were lost.
-        var leftoverCount = 0
 
-        /// Messages that have come are taken next. A method of the value, as two of its fields change at once.
-        mutating func takeArrived() { swap(&taken, &arrived) }
+        @inline(never)
+        mutating func beginRun(_ receipt: SessionMachine.Receipt) {
+            lastNumber += 1
+            var run = Run(receipt, number: lastNumber)
+            // As much as a credit at most, unless users have changed that.
+            run.bytes.reserveCapacity(min(room.byteCount, 256 << 10))
+            run.entries.reserveCapacity(min(room.count, 4 << 10))
+            runs.append(run)
+        }
     }
 
-    // Touched only under the lock of the engine, so that a read of many frames takes one lock for all of them.
-    private nonisolated(unsafe) var state = State()
+    // Touched only under the lock of the engine, so that a read of many frames takes one lock for all of them, and the
+    // language need not look for other accesses.
+    @exclusivity(unchecked) private nonisolated(unsafe) var state = State()
 
-    init() {}
+    /// The number of the synchronous method whose pushes these are; nil: they are no such.
+    let synchronousMethod: Int?
+
+    init(synchronousMethod: Int? = nil) { self.synchronousMethod = synchronousMethod }
 
     // MARK: Under the engine's lock
 
@@ -101,22 +150,37 @@ final class SessionInbox: Sendable {
     var hasBegun: Bool { state.hasBegun }
 
     /// How many wait.
-    var count: Int { state.taken.count + state.arrived.count }
+    var count: Int { state.runs.reduce(0) { $0 + $1.count } }
 
     /// A message has come. Returns false when nobody wants it.
     @inline(__always)
     func append(_ message: InboundMessage, _ receipt: SessionMachine.Receipt) -> Bool {
         if state.isClosed { return false }
-        state.arrived.append(message, receipt)
+        let last = state.runs.count - 1
+        if last < 0 || !state.runs[last].takesMore(receipt, newest: state.lastNumber) { state.beginRun(receipt) }
+        state.runs[state.runs.count - 1].append(message, receipt)
         state.hasBegun = true
         return true
+    }
+
+    /// Of a synchronous method: whether its messages are to be taken, and were not before this one.
+    @inline(__always)
+    func becomesDue() -> Bool {
+        defer { state.isDue = true }
+        return !state.isDue
+    }
+
+    /// Of a synchronous method: what is to be taken.
+    func takeDueRun() -> Run? {
+        state.isDue = false
+        return takeRun(isAlone: false).0
     }
 
     /// A waiter for whom there is something, so that it is resumed; nil: nobody waits.
     @inline(__always)
     func takeWaiter() -> Waiter? {
         if state.waiters.isEmpty { return nil }
-        return count > 0 || state.end != nil ? state.waiters.removeFirst().waiter : nil
+        return !state.runs.isEmpty || state.end != nil ? state.waiters.removeFirst().waiter : nil
     }
 
     /// Nothing comes any more. The first call counts. Returns those who wait, to be resumed.
@@ -126,64 +190,52 @@ final class SessionInbox: Sendable {
         return state.waiters.map(\.waiter)
     }
 
-    /// The next message, and whether it is of a session that was lost.
-    @inline(__always)
-    func next() -> (Next, isLeftover: Bool) {
-        if state.taken.isEmpty {
-            guard !state.arrived.isEmpty else {
-                return (state.end.map { .end($0) } ?? .nothing, false)
-            }
-            state.takeArrived()
-            state.arrived.removeAll()
-        }
-        let isLeftover = state.leftoverCount > 0
-        if isLeftover { state.leftoverCount -= 1 }
-        return (.item(state.taken.removeFirst()), isLeftover)
+    /// Messages that are to be taken next; how the inbox has ended where there are none.
+    ///
+    /// - Parameter isAlone: whether to take one message only.
+    func takeRun(isAlone: Bool) -> (Run?, end: Result<Void, SessionError>?) {
+        guard !state.runs.isEmpty else { return (nil, state.end) }
+        if isAlone, state.runs[0].count > 1 { return (state.runs[0].removeFirst(), nil) }
+        let run = state.runs.removeFirst()
+        state.room = (run.bytes.count, run.entries.count)
+        return (run, nil)
     }
 
-    /// All messages that are to be taken next, those of them that are of a session that was lost, and how the inbox has
-    /// ended where there is none.
-    func nextRun() -> (Run?, leftovers: [SessionMachine.Receipt], end: Result<Void, SessionError>?) {
-        if state.taken.isEmpty {
-            state.takeArrived()
-            state.arrived.removeAll()
-        }
-        if state.taken.isEmpty { return (nil, [], state.end) }
-        var run = Run()
-        swap(&run, &state.taken)
-        let leftoverCount = min(state.leftoverCount, run.count)
-        state.leftoverCount -= leftoverCount
-        return (run, run.entries[run.head...].prefix(leftoverCount).map(\.receipt), nil)
-    }
-
-    /// Messages that were taken and not handed out are the next ones again. Returns false where others are.
-    func putBack(_ run: Run) -> Bool {
-        guard state.taken.isEmpty, !state.isClosed else { return false }
-        state.taken = run
+    /// Messages that were taken and not handed out are among the next ones again. Returns false when nobody wants them.
+    ///
+    /// - Parameters:
+    ///   - head: how many were handed out.
+    ///   - isLeftover: whether their session is lost.
+    func putBack(_ run: Run, from head: Int, isLeftover: Bool) -> Bool {
+        if state.isClosed { return false }
+        var run = run
+        (run.head, run.isLeftover) = (head, isLeftover)
+        // One that was taken alone goes before those that it was taken from.
+        let index = state.runs.firstIndex { $0.number >= run.number } ?? state.runs.count
+        state.runs.insert(run, at: index)
         return true
     }
 
-    /// The session that brought them is lost. Returns those whose credit is gone with it.
-    func sessionLost() -> [SessionMachine.Receipt] {
-        let new = receipts.dropFirst(state.leftoverCount)
-        state.leftoverCount = count
-        return Array(new)
+    /// The session that brought the messages is lost. Returns the size of those whose credit is gone with it.
+    func sessionLost() -> SessionSize {
+        var size = SessionSize()
+        for index in state.runs.indices where !state.runs[index].isLeftover {
+            state.runs[index].isLeftover = true
+            size = size + state.runs[index].size(from: state.runs[index].head)
+        }
+        return size
     }
 
-    /// Nobody takes anything any more. Returns what is left, and how many of them are of sessions that were lost.
-    func close() -> (receipts: [SessionMachine.Receipt], leftoverCount: Int) {
-        defer { (state.taken, state.arrived, state.leftoverCount) = (Run(), Run(), 0) }
+    /// Nobody takes anything any more. Returns what is left.
+    func close() -> [Run] {
+        defer { state.runs = [] }
         state.isClosed = true
-        return (receipts, state.leftoverCount)
-    }
-
-    private var receipts: [SessionMachine.Receipt] {
-        (state.taken.entries.dropFirst(state.taken.head) + state.arrived.entries).map(\.receipt)
+        return state.runs
     }
 
     /// Adds a waiter. Returns false when there is something to take.
     func park(_ waiter: Waiter, _ id: UInt64) -> Bool {
-        guard count == 0, state.end == nil else { return false }
+        guard state.runs.isEmpty, state.end == nil else { return false }
         state.waiters.append((id, waiter))
         return true
     }

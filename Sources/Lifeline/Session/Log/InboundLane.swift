@@ -63,25 +63,28 @@ package struct InboundLane: Sendable {
         return received
     }
 
-    /// The frame at a place, which was not processed before, is processed.
+    /// Frames from a place on, which were not processed before, are processed.
     ///
-    /// - Parameter cost: what the frame counted for when it came in.
-    package mutating func finish(_ place: UInt64, cost: Int, now: MonotonicTime) {
-        precondition(place > 0 && place <= received, "place \(place) has not come")
-        if place > floor {
-            let (word, bit) = (Self.index(of: place, in: words.count), UInt64(1) << (place & 63))
-            precondition(words[word] & bit == 0, "place \(place) is processed already")
-            words[word] |= bit
-            if place == floor + 1 { raiseFloor() }
-        } else {
-            let straggler: Void? = stragglers.remove(place)
-            precondition(straggler != nil, "place \(place) is processed already")
+    /// - Parameter size: how many, and what they counted for when they came in.
+    package mutating func finish(_ first: UInt64, _ size: SessionSize, now: MonotonicTime) {
+        let last = first + UInt64(size.frameCount) - 1
+        precondition(first > 0 && first <= last && last <= received, "place \(last) has not come")
+        for place in first...last {
+            if place > floor {
+                let (word, bit) = (Self.index(of: place, in: words.count), UInt64(1) << (place & 63))
+                precondition(words[word] & bit == 0, "place \(place) is processed already")
+                words[word] |= bit
+            } else {
+                let straggler: Void? = stragglers.remove(place)
+                precondition(straggler != nil, "place \(place) is processed already")
+            }
         }
-        unprocessedSize.remove(cost)
+        if first <= floor + 1, last > floor { raiseFloor() }
+        unprocessedSize = unprocessedSize - size
         // Places up to `processed` need no range: the cumulative place tells of them.
         let processed = processed
-        if place > processed { untold.insert(place, processed: processed) }
-        pacing.add(cost, now: now)
+        if last > processed { untold.insert(first...last, processed: processed) }
+        pacing.add(size, now: now)
     }
 
     /// Returns the content of an acknowledgement that is about to be sent: the cumulative place, and in ascending order
@@ -203,7 +206,7 @@ package struct UrgentLane: Sendable {
     package mutating func receive(cost: Int, now: MonotonicTime) throws(SessionViolation) -> UInt64 {
         guard window.takes(cost, besides: SessionSize()) else { throw .windowExceeded(.urgent) }
         received += 1
-        pacing.add(cost, now: now)
+        pacing.add(SessionSize(frameCount: 1, byteCount: cost), now: now)
         return received
     }
 
@@ -246,9 +249,9 @@ private struct ReportPacing: Sendable {
         return deadline <= now
     }
 
-    /// A frame was processed.
-    mutating func add(_ cost: Int, now: MonotonicTime) {
-        size.add(cost)
+    /// Frames were processed.
+    mutating func add(_ more: SessionSize, now: MonotonicTime) {
+        size = size + more
         if deadline == nil { deadline = now + delay }
         if size.frameCount >= batchSize || size.byteCount >= byteThreshold { isDue = true }
     }
@@ -283,16 +286,16 @@ private struct UntoldRanges: Sendable {
     var isEmpty: Bool { ranges.isEmpty }
     var count: Int { ranges.count }
 
-    /// Adds a place, which is in no range.
-    mutating func insert(_ place: UInt64, processed: UInt64) {
+    /// Adds places, which are in no range.
+    mutating func insert(_ places: ClosedRange<UInt64>, processed: UInt64) {
         if let last = ranges.last {
             // Most frames are processed one after another.
-            if place == last.upperBound + 1 {
-                ranges[ranges.count - 1] = last.lowerBound...place
+            if places.lowerBound == last.upperBound + 1 {
+                ranges[ranges.count - 1] = last.lowerBound...places.upperBound
                 return
             }
-            if place + 1 == last.lowerBound {
-                ranges[ranges.count - 1] = place...last.upperBound
+            if places.upperBound + 1 == last.lowerBound {
+                ranges[ranges.count - 1] = places.lowerBound...last.upperBound
                 return
             }
         }
@@ -300,7 +303,7 @@ private struct UntoldRanges: Sendable {
             merge(above: processed)
             mergeCount = max(64, 2 * ranges.count)
         }
-        ranges.append(place...place)
+        ranges.append(places)
     }
 
     /// Takes out the first ranges above `processed`, in order; drops those below.

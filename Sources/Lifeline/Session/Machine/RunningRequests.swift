@@ -23,7 +23,7 @@ struct RunningRequests: Sendable {
     /// By their counts, which ascend.
     private var entries = SparseQueue<Entry>()
     /// The counts of those that are not cancelled.
-    private var countBySerial: [UInt32: UInt64] = [:]
+    private var countBySerial = SerialTable<UInt64>()
     private var deadlines = DeadlineHeap()
     private var begunCount: UInt64 = 0
     /// The size of their contents.
@@ -36,11 +36,7 @@ struct RunningRequests: Sendable {
 
     /// A request came in; nil when its serial is taken.
     mutating func begin(serial: UInt32, deadline: MonotonicTime?, byteCount: Int) -> IncomingRequest? {
-        // One look at the table: a serial that is taken is seldom, and ends the session.
-        if let taken = countBySerial.updateValue(begunCount + 1, forKey: serial) {
-            countBySerial[serial] = taken
-            return nil
-        }
+        guard countBySerial.insertNew(serial, begunCount + 1) else { return nil }
         begunCount += 1
         let request = IncomingRequest(serial: serial, count: begunCount)
         entries.append(begunCount, Entry(request: request, deadline: deadline, byteCount: byteCount))
@@ -56,6 +52,9 @@ struct RunningRequests: Sendable {
     func request(serial: UInt32) -> IncomingRequest? {
         countBySerial[serial].map { IncomingRequest(serial: serial, count: $0) }
     }
+
+    /// Whether a part of its response was sent.
+    func hasParts(_ request: IncomingRequest) -> Bool { entries[request.count]?.hasParts == true }
 
     /// A part of its response is sent.
     mutating func sentPart(of request: IncomingRequest) {
@@ -81,7 +80,7 @@ struct RunningRequests: Sendable {
 
     /// None is waited for any more. Returns those that were, the oldest first.
     mutating func cancelAll() -> [IncomingRequest] {
-        countBySerial.keys.compactMap { cancel(serial: $0) }.sorted { $0.count < $1.count }
+        countBySerial.elements.compactMap { cancel(serial: $0.key) }.sorted { $0.count < $1.count }
     }
 
     /// Returns those whose deadlines have come, which are not waited for any more.

@@ -7,6 +7,7 @@ extension SessionMachine {
     /// - Parameters:
     ///   - hasParts: whether this side's messages follow in parts; then the content has no payload.
     ///   - deadline: until when the asker waits; nil: as long as it takes.
+    ///   - asker: comes back with what becomes of it.
     /// - Returns: Its number, with which it can be cancelled.
     /// - Throws: `RequestError` `tooManyInFlight` by their count, by what has no room, or by cancellations that the
     ///   peer does not acknowledge; `messageRefused` when the peer takes no frame that is long enough, or the name is
@@ -16,6 +17,7 @@ extension SessionMachine {
         _ content: Content,
         hasParts: Bool = false,
         deadline: MonotonicTime?,
+        asker: Asker? = nil,
         now: MonotonicTime
     ) throws(RequestError) -> RequestID {
         guard !life.isOver, !life.isClosing else { throw .sessionEnded }
@@ -30,7 +32,7 @@ extension SessionMachine {
         }
         guard methodNumber(method) != nil else { throw .messageRefused(limit: MethodName.maximumByteCount) }
         let isHeld = life.isLeaving || waiting.isWaiting(in: .requests)
-        var request = OwnRequest(place: isHeld ? 0 : ordinary.next, deadline: deadline)
+        var request = OwnRequest(asker: asker, place: isHeld ? 0 : ordinary.next, deadline: deadline)
         if isHeld { request.waitingNumber = takeNumber() }
         let id = try requests.began(request, deadline: deadline)
         let serial = RequestTable<OwnRequest>.serial(of: id)
@@ -213,6 +215,9 @@ extension SessionMachine {
         return .accepted
     }
 
+    /// Whether a request of this side's has not ended.
+    package func isWaiting(for request: RequestID) -> Bool { requests.waiter(of: request) != nil }
+
     /// Whether the peer waits for the response to a request of its own.
     package func isWaitedFor(_ request: IncomingRequest) -> Bool { running.isWaitedFor(request) }
 
@@ -243,11 +248,12 @@ extension SessionMachine {
 
     // MARK: What was consumed
 
-    /// A push or a part that came in was processed.
+    /// Pushes or parts that came in were processed.
     package mutating func finish(_ receipt: Receipt, now: MonotonicTime) {
         guard receipt.session == session else { return }
-        guard receipt.place != 0 else { return unplacedSize.remove(receipt.cost) }
-        inbound.finish(receipt.place, cost: receipt.cost, now: now)
+        let size = SessionSize(frameCount: receipt.count, byteCount: receipt.cost)
+        guard receipt.place != 0 else { return unplacedSize = unplacedSize - size }
+        inbound.finish(receipt.place, size, now: now)
         switch receipt.source {
         case .push(let method):
             let isDue = peerPushCredits[Int(method) - 1].consume(receipt.cost) != nil

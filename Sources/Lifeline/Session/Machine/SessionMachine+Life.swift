@@ -26,7 +26,7 @@ extension SessionMachine {
         life.ended(reason)
         for request in requests.connectionLost() {
             let wasSent = wasSent(request.waiter)
-            actions.append(.failed(request.id, wasSent ? .sessionLost : .notSent))
+            actions.append(.failed(request.id, wasSent ? .sessionLost : .notSent, asker: request.waiter.asker))
         }
         cancelRunning(into: &actions)
         for number in unplacedNumbers { actions.append(.messageEnded(number: number, .dropped)) }
@@ -148,7 +148,7 @@ extension SessionMachine {
             requests.waiter(of: id).map { $0.place == 0 || $0.place >= sentEnd } ?? false
         }
         for request in failed {
-            actions.append(.failed(request.id, .sessionLost))
+            actions.append(.failed(request.id, .sessionLost, asker: request.waiter.asker))
         }
         cancelRunning(into: &actions)
         for number in unplacedNumbers { actions.append(.messageEnded(number: number, .dropped)) }
@@ -167,7 +167,7 @@ extension SessionMachine {
 
     private mutating func cancelRunning(into actions: inout [Action]) {
         for request in running.cancelAll() { actions.append(.cancelRequest(request)) }
-        peerStreams = [:]
+        peerStreams = SerialTable()
     }
 
     /// Takes what was not sent out of the log and the queue of what waits, in order: what another session can carry,
@@ -219,8 +219,8 @@ extension SessionMachine {
         let (carried, others) = takeUnsent(into: &actions)
         for message in others { tellEnd(message, .unsent, into: &actions) }
         forgetOutbound()
-        let streams = ownStreams
-        ownStreams = [:]
+        let streams = ownStreams.elements
+        ownStreams = SerialTable()
         for (serial, stream) in streams where requests.isWaiting(serial: serial) {
             ownStreams[serial] = OwnStream(
                 send: stream.send == nil ? nil : SendCredit(initial: initialCredit),

@@ -185,7 +185,7 @@ extension SessionMachine {
         if let goodbye = life.takeDrain(isIdle: false, now: now) { goodbye.write(to: &control) }
         expire(now: now, into: &actions)
         for request in requests.timerFired(now: now) {
-            actions.append(.failed(request.id, .timedOut))
+            actions.append(.failed(request.id, .timedOut, asker: request.waiter.asker))
             giveUp(RequestTable<OwnRequest>.serial(of: request.id), request.waiter, into: &actions)
         }
         for request in running.timerFired(now: now) {

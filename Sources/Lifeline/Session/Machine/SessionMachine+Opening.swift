@@ -211,11 +211,11 @@ extension SessionMachine {
         for (index, credit) in peerPushCredits.enumerated() where credit.needsTelling {
             tellCredit(.method(UInt32(index + 1)))
         }
-        for (serial, stream) in peerStreams.sorted(by: { $0.key < $1.key })
+        for (serial, stream) in peerStreams.elements
         where stream.receive?.needsTelling == true && !stream.hasEnded {
             tellCredit(.requestParts(serial: serial))
         }
-        for (serial, stream) in ownStreams.sorted(by: { $0.key < $1.key }) where stream.receive.needsTelling {
+        for (serial, stream) in ownStreams.elements where stream.receive.needsTelling {
             tellCredit(.responseParts(serial: serial))
         }
     }

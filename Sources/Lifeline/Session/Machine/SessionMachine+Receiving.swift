@@ -2,21 +2,31 @@ package import LifelineCore
 
 // Frames that come in.
 extension SessionMachine {
-    /// A frame came in over a connection, without its length in front. What actions borrow of it is valid as long as
-    /// it.
+    /// A frame came in over a connection, without its length in front.
+    ///
+    /// - Returns: the message that it has brought, which comes behind the actions.
     package mutating func receive(
         _ frame: UnsafeRawBufferPointer,
         over id: UInt64,
         now: MonotonicTime,
         into actions: inout [Action]
-    ) {
-        guard life.hears(id) else { return receivedTooLate(frame, over: id, now: now, into: &actions) }
+    ) -> Arrival? {
+        guard life.hears(id) else {
+            receivedTooLate(frame, over: id, now: now, into: &actions)
+            return nil
+        }
+        var arrival: Arrival?
         do {
             let inner = try InboundFrame(parsing: frame)
             if life.isOpening {
                 try receiveWhileOpening(inner, now: now, into: &actions)
             } else {
-                try receive(inner, cost: frame.count + SessionSize.frameOverhead, now: now, into: &actions)
+                arrival = try receive(
+                    inner,
+                    cost: frame.count + SessionSize.frameOverhead,
+                    now: now,
+                    into: &actions
+                )
             }
         } catch {
             if life.isOpening {
@@ -25,7 +35,11 @@ extension SessionMachine {
                 violated(error, now: now, into: &actions)
             }
         }
+        guard life.isClosing else { return arrival }
+        // The end comes behind it.
+        if let arrival { actions.append(.arrived(arrival)) }
         endIfDone(now: now, into: &actions)
+        return nil
     }
 
     /// A frame came in over a connection that is given up, or over an older one. All comes again but the goodbye of a
@@ -105,9 +119,9 @@ extension SessionMachine {
         cost: Int,
         now: MonotonicTime,
         into actions: inout [Action]
-    ) throws(SessionViolation) {
-        guard let kind = frame.kind else { return }
-        switch kind.lane {
+    ) throws(SessionViolation) -> Arrival? {
+        guard let kind = frame.kind else { return nil }
+        return switch kind.lane {
         case .ordinary?: try receiveOrdinary(kind, frame.body, cost: cost, now: now, into: &actions)
         case .urgent?: try receiveUrgent(kind, frame.body, cost: cost, now: now, into: &actions)
         case nil: try receiveUnplaced(kind, frame.body, cost: cost, now: now, into: &actions)
@@ -116,53 +130,51 @@ extension SessionMachine {
 
     // MARK: The ordinary lane
 
+    @inline(__always)
     private mutating func receiveOrdinary(
         _ kind: FrameKind,
         _ body: UnsafeRawBufferPointer,
         cost: Int,
         now: MonotonicTime,
         into actions: inout [Action]
-    ) throws(SessionViolation) {
+    ) throws(SessionViolation) -> Arrival? {
         switch kind {
         case .push, .requestPart, .responsePart:
             // A frame that cannot be kept has no place, and comes again.
-            guard mayKeep(cost) else { return sendAway() }
+            guard mayKeep(cost) else {
+                sendAway()
+                return nil
+            }
         default: break
         }
         let place = try inbound.receive(cost: cost)
+        var arrival: Arrival?
         switch kind {
         case .push:
             let message = try InboundMessage(kind, body)
             try checkPush(message)
             try peerPushCredits[Int(message.method) - 1].receive(cost)
-            actions.append(.push(message, receipt(place, cost, .push(method: message.method))))
-            return
-        case .request:
-            try receiveRequest(try InboundMessage(kind, body), cost: cost, now: now, into: &actions)
+            return .push(message, receipt(place, cost, .push(method: message.method)))
         case .requestPart:
-            let message = try InboundMessage(kind, body)
-            if let part = try requestPart(message, place, cost: cost) {
-                actions.append(part)
-                return
-            }
+            if let part = try requestPart(try InboundMessage(kind, body), place, cost: cost) { return part }
         case .responsePart:
-            let message = try InboundMessage(kind, body)
-            if let part = try responsePart(message, place, cost: cost) {
-                actions.append(part)
-                return
-            }
+            if let part = try responsePart(try InboundMessage(kind, body), place, cost: cost) { return part }
+        case .request:
+            arrival = try receiveRequest(try InboundMessage(kind, body), cost: cost, now: now, into: &actions)
+        case .response:
+            arrival = try receiveResponse(try InboundMessage(kind, body), now: now, into: &actions)
         case .requestEnd:
             try receiveEnd(try InboundMessage(kind, body), place, into: &actions)
-        case .response:
-            try receiveResponse(try InboundMessage(kind, body), now: now, into: &actions)
         case .method:
             try receiveMethod(try MethodName(parsing: body), into: &actions)
         default:
             break
         }
-        inbound.finish(place, cost: cost, now: now)
+        inbound.finish(place, SessionSize(frameCount: 1, byteCount: cost), now: now)
+        return arrival
     }
 
+    @inline(__always)
     private func receipt(_ place: UInt64, _ cost: Int, _ source: Receipt.Source) -> Receipt {
         Receipt(session: session, place: place, cost: cost, source: source)
     }
@@ -173,11 +185,12 @@ extension SessionMachine {
         if message.exceedsEntryLimits { throw .tooManyEntries }
     }
 
+    @inline(__always)
     private mutating func requestPart(
         _ message: InboundMessage,
         _ place: UInt64,
         cost: Int
-    ) throws(SessionViolation) -> Action? {
+    ) throws(SessionViolation) -> Arrival? {
         guard let stream = peerStreams[message.serial] else {
             try receivePartWithoutStream(message.serial, place)
             return nil
@@ -192,20 +205,25 @@ extension SessionMachine {
         return .requestPart(stream.request, message, receipt(place, cost, .requestPart(stream.request)))
     }
 
+    @inline(__always)
     private mutating func responsePart(
         _ message: InboundMessage,
         _ place: UInt64,
         cost: Int
-    ) throws(SessionViolation) -> Action? {
-        guard let id = requests.id(serial: message.serial) else {
+    ) throws(SessionViolation) -> Arrival? {
+        guard let id = requests.id(serial: message.serial), let request = requests.waiter(of: id) else {
             lateMessageCount += 1
             return nil
         }
         if place != 0 {
-            let credit = ReceiveCredit(limit: options.inboundCredit)
-            try ownStreams[message.serial, default: OwnStream(send: nil, receive: credit)].receive.receive(cost)
+            if ownStreams[message.serial] == nil {
+                let credit = ReceiveCredit(limit: options.inboundCredit)
+                ownStreams[message.serial] = OwnStream(send: nil, receive: credit)
+            }
+            try ownStreams[message.serial]?.receive.receive(cost)
         }
-        return .responsePart(id, message, receipt(place, cost, .responsePart(serial: message.serial)))
+        let receipt = receipt(place, cost, .responsePart(serial: message.serial))
+        return .responsePart(id, message, receipt, asker: request.asker)
     }
 
     private mutating func receiveEnd(
@@ -243,7 +261,7 @@ extension SessionMachine {
         cost: Int,
         now: MonotonicTime,
         into actions: inout [Action]
-    ) throws(SessionViolation) {
+    ) throws(SessionViolation) -> Arrival? {
         guard message.serial != 0 else { throw .noSerial }
         guard message.method >= 1, message.method <= peerMethods.count else { throw .unknownMethod(message.method) }
         guard !message.hasParts || message.payload.isEmpty else { throw .payloadWithParts }
@@ -255,11 +273,9 @@ extension SessionMachine {
         guard let request else { throw .serialInUse(message.serial) }
         guard urgent.keptSize.frameCount < Self.urgentFrameLimit else { throw .urgentFramesUnacknowledged }
         if message.hasParts { beginPeerStream(request, receive: ReceiveCredit(limit: options.inboundCredit)) }
-        if let refusal {
-            actions.append(.refuse(request, method: message.method, refusal))
-        } else {
-            actions.append(.begin(request, message, deadline: deadline))
-        }
+        guard let refusal else { return .request(request, message, deadline: deadline) }
+        actions.append(.refuse(request, method: message.method, refusal))
+        return nil
     }
 
     /// Most requests have no parts, and neither have their responses: those have no stream.
@@ -293,19 +309,19 @@ extension SessionMachine {
         _ message: InboundMessage,
         now: MonotonicTime,
         into actions: inout [Action]
-    ) throws(SessionViolation) {
+    ) throws(SessionViolation) -> Arrival? {
         if message.exceedsEntryLimits { throw .tooManyEntries }
         // One that was not sent cannot be answered.
         guard let request = requests.waiter(serial: message.serial), wasSent(request),
-            case .answer(let id, _) = requests.receivedResponse(serial: message.serial)
+            case .answer(let id, let waiter) = requests.receivedResponse(serial: message.serial)
         else {
             lateMessageCount += 1
-            return
+            return nil
         }
         // One that was answered before all of it was sent needs not be sent further.
         endOwnStream(message.serial, into: &actions)
-        actions.append(.completed(id, message))
         admitWaiting(now: now, into: &actions)
+        return .response(id, message, asker: waiter.asker)
     }
 
     // MARK: The urgent lane
@@ -316,18 +332,19 @@ extension SessionMachine {
         cost: Int,
         now: MonotonicTime,
         into actions: inout [Action]
-    ) throws(SessionViolation) {
+    ) throws(SessionViolation) -> Arrival? {
         try urgentInbound.receive(cost: cost, now: now)
         switch kind {
         case .urgentResponse:
-            try receiveResponse(try InboundMessage(kind, body), now: now, into: &actions)
+            return try receiveResponse(try InboundMessage(kind, body), now: now, into: &actions)
         case .cancel:
             let message = try InboundMessage(kind, body)
-            guard let request = running.cancel(serial: message.serial) else { return }
+            guard let request = running.cancel(serial: message.serial) else { return nil }
             endPeerStream(message.serial, into: &actions)
             actions.append(.cancelRequest(request))
         default: break
         }
+        return nil
     }
 
     // MARK: Frames without a place
@@ -338,7 +355,7 @@ extension SessionMachine {
         cost: Int,
         now: MonotonicTime,
         into actions: inout [Action]
-    ) throws(SessionViolation) {
+    ) throws(SessionViolation) -> Arrival? {
         switch kind {
         case .acknowledgement:
             try receive(try Acknowledgement(parsing: body), now: now, into: &actions)
@@ -351,33 +368,32 @@ extension SessionMachine {
         case .welcome:
             throw role == .client ? .openedTwice : .unexpectedFrame
         case .unplacedPush, .unplacedRequestPart, .unplacedResponsePart:
-            try receiveAtMostOnce(kind, try InboundMessage(kind, body), cost: cost, into: &actions)
+            return try receiveAtMostOnce(kind, try InboundMessage(kind, body), cost: cost)
         default: break
         }
+        return nil
     }
 
     private mutating func receiveAtMostOnce(
         _ kind: FrameKind,
         _ message: InboundMessage,
-        cost: Int,
-        into actions: inout [Action]
-    ) throws(SessionViolation) {
+        cost: Int
+    ) throws(SessionViolation) -> Arrival? {
         if kind == .unplacedPush { try checkPush(message) }
         // They share the window with the messages that have places.
         let taken = inbound.unprocessedSize + unplacedSize
         guard mayKeep(cost), options.inboundWindow.takes(cost, besides: taken) else {
             droppedMessageCount += 1
-            return
+            return nil
         }
-        let action: Action? =
+        let arrival: Arrival? =
             switch kind {
             case .unplacedPush: .push(message, receipt(0, cost, .push(method: message.method)))
             case .unplacedRequestPart: try requestPart(message, 0, cost: cost)
             default: try responsePart(message, 0, cost: cost)
             }
-        guard let action else { return }
-        unplacedSize.add(cost)
-        actions.append(action)
+        if arrival != nil { unplacedSize.add(cost) }
+        return arrival
     }
 
     private mutating func receive(

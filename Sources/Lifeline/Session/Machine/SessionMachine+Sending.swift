@@ -34,6 +34,31 @@ extension SessionMachine {
         return send(message, content, delivery, isObserved: isObserved, now: now, into: &actions)
     }
 
+    /// Sends a push if it can be accepted at once, and nothing but that comes of it. Returns false, and changes
+    /// nothing, where `push` is to be called.
+    package mutating func pushPlain(_ method: String, _ content: Content) -> Bool {
+        guard life.isSteady, let number = methods.number(of: method) else { return false }
+        return sendPlain(OutgoingMessage(kind: .push, scope: .pushes(method), method: number), content)
+    }
+
+    /// The same for a part of the response to a request of the peer's.
+    package mutating func sendPlainPart(ofResponseTo request: IncomingRequest, _ content: Content) -> Bool {
+        // The first part begins its stream.
+        guard life.isSteady, peerStreams[request.serial]?.request == request,
+            running.isWaitedFor(request), running.hasParts(request)
+        else { return false }
+        let message = OutgoingMessage(kind: .responsePart, scope: .responseParts(request), serial: request.serial)
+        return sendPlain(message, content)
+    }
+
+    /// The same for a part of a request of this side's.
+    package mutating func sendPlainPart(of request: RequestID, _ content: Content) -> Bool {
+        let serial = RequestTable<OwnRequest>.serial(of: request)
+        guard life.isSteady, requests.waiter(of: request) != nil, takesParts(serial) else { return false }
+        let message = OutgoingMessage(kind: .requestPart, scope: .requestParts(serial: serial), serial: serial)
+        return sendPlain(message, content)
+    }
+
     /// Sends a part of the response to a request of the peer's.
     package mutating func sendPart(
         ofResponseTo request: IncomingRequest,
@@ -120,12 +145,25 @@ extension SessionMachine {
         if delivery.key != nil || delivery.timeToLive != nil || isObserved {
             return sendSpecial(message, content, delivery, isObserved: isObserved, now: now, into: &actions)
         }
+        if append(message, content) { return .accepted(number: 0) }
+        return wait(message, content, delivery, isObserved: false, deadline: nil)
+    }
+
+    /// Puts a message that has no key and no time to live, and is not observed, into the log. Returns false where it
+    /// has to wait.
+    @inline(__always)
+    private mutating func append(_ message: OutgoingMessage, _ content: Content) -> Bool {
         let frame = OutboundFrame(message, content)
-        guard !waiting.isWaiting(in: message.scope), takes(message, frame.cost) else {
-            return wait(message, content, delivery, isObserved: false, deadline: nil)
-        }
+        guard !waiting.isWaiting(in: message.scope), takes(message, frame.cost) else { return false }
         append(frame, message, tag: OutboundLog.Tag(.plain))
-        return .accepted(number: 0)
+        return true
+    }
+
+    /// The same for one of which nothing is checked yet. Returns false where it is to be sent in another way.
+    @inline(__always)
+    private mutating func sendPlain(_ message: OutgoingMessage, _ content: Content) -> Bool {
+        limit(for: content.byteCount) == nil && mayKeep(content.byteCount + SessionSize.frameOverhead)
+            && append(message, content)
     }
 
     /// Sends a message that has a key or a time to live, or is observed.

@@ -166,11 +166,11 @@ extension SessionMachine {
     private mutating func refuseRequest(_ serial: UInt32, into actions: inout [Action]) {
         guard let id = requests.id(serial: serial), let request = requests.cancelled(id) else { return }
         giveUp(serial, request, into: &actions)
-        actions.append(.failed(id, .messageRefused))
+        actions.append(.failed(id, .messageRefused, asker: request.asker))
     }
 
-    /// Tells the fate of a message that waits, or of one that was carried over. A push that was accepted is told of whole,
-    /// also where somebody waits until it is processed.
+    /// Tells the fate of a message that waits, or of one that was carried over. A push that was accepted is told of
+    /// whole, also where somebody waits until it is processed.
     func tellEnd(_ message: WaitingMessage, _ outcome: SessionDeliveryOutcome, into actions: inout [Action]) {
         let isWaitedFor = message.number != 0 && (message.isAwaited || message.isObserved)
         if isWaitedFor { actions.append(.messageEnded(number: message.number, outcome)) }

@@ -4,9 +4,10 @@ package import LifelineCore
 /// how calls end, what becomes of its connections, and when and why it is over.
 ///
 /// It knows no sockets, clocks, timers or locks. A driver reports events with the time at which they happened, and runs
-/// the actions that they add, in order. What an action borrows is valid until the event's frame is. After each event,
-/// or several that come together, the driver calls `offer` until it hands out nothing more, and `timerFired` when
-/// `nextDeadline` has come. Connections have ascending numbers; what is reported of one that was given up is ignored.
+/// the actions that they add, in order. A message that a frame has brought is returned, and comes behind the actions:
+/// most frames bring one and nothing else. What it borrows is valid until the frame is. After each event, or several
+/// that come together, the driver calls `offer` until it hands out nothing more, and `timerFired` when `nextDeadline`
+/// has come. Connections have ascending numbers; what is reported of one that was given up is ignored.
 ///
 /// - Each push and each part that came in is processed when the driver says `finish`.
 /// - Each request of this side's ends with exactly one `completed` or `failed`, or with `cancelRequest`.
@@ -22,8 +23,13 @@ package struct SessionMachine: ~Copyable {
     /// frames as they come, and has at most as many calls under way as it may.
     static var urgentFrameLimit: Int { 16_384 }
 
+    /// An object of the driver's, which the machine keeps with a request and never looks at.
+    package typealias Asker = any AnyObject & Sendable
+
     /// A request of this side's that has no response yet.
     package struct OwnRequest: Sendable {
+        /// What the driver gave with it, and gets back.
+        let asker: Asker?
         /// Where it stands in the log; 0 while it waits.
         var place: UInt64
         /// Until when the asker waits.
@@ -33,7 +39,7 @@ package struct SessionMachine: ~Copyable {
     }
 
     /// The parts of a request of this side's.
-    struct OwnStream {
+    struct OwnStream: Sendable {
         /// For the parts of the request; nil where it has none.
         var send: SendCredit?
         /// Whether its last part was accepted.
@@ -43,7 +49,7 @@ package struct SessionMachine: ~Copyable {
     }
 
     /// The parts of a request of the peer's, or of its response.
-    struct PeerStream {
+    struct PeerStream: Sendable {
         let request: IncomingRequest
         /// For the parts of the response.
         var send: SendCredit
@@ -74,6 +80,10 @@ package struct SessionMachine: ~Copyable {
         case waiting(number: UInt64)
         case logged(place: UInt64)
     }
+
+    /// Nothing. A type with an existential in it stays where it is: without one, the compiler copies all of the
+    /// machine, some 2 KB, for each call of a method that does not change it.
+    private let staysInPlace: (any Sendable)? = nil
 
     let role: SessionRole
     let options: SessionOptions
@@ -137,9 +147,9 @@ package struct SessionMachine: ~Copyable {
 
     // Calls.
     var requests: RequestTable<OwnRequest>
-    var ownStreams: [UInt32: OwnStream] = [:]
+    var ownStreams = SerialTable<OwnStream>()
     var running = RunningRequests()
-    var peerStreams: [UInt32: PeerStream] = [:]
+    var peerStreams = SerialTable<PeerStream>()
 
     /// Messages that came too late for their requests.
     package internal(set) var lateMessageCount = 0
@@ -201,8 +211,8 @@ package struct SessionMachine: ~Copyable {
     /// Messages that wait for credit or room.
     package var waitingCount: Int { waiting.count }
 
-    /// A push or a part that came in, to say later that it was processed. One of a session that was lost changes
-    /// nothing any more.
+    /// A push or a part that came in, or several of one source that came one behind the other: to say later that they
+    /// were processed. One of a session that was lost changes nothing any more.
     package struct Receipt: Equatable, Sendable {
         package enum Source: Equatable, Sendable {
             case push(method: UInt32)
@@ -211,10 +221,17 @@ package struct SessionMachine: ~Copyable {
         }
 
         let session: UInt64
-        /// 0: it has none.
+        /// That of the first; 0: they have none.
         let place: UInt64
+        var count = 1
+        /// That of all.
         package let cost: Int
         let source: Source
+
+        /// The same for others of its source.
+        func with(place: UInt64, count: Int, cost: Int) -> Receipt {
+            Receipt(session: session, place: place, count: count, cost: cost, source: source)
+        }
     }
 
     /// The fate of a message that is to be sent.
@@ -235,18 +252,24 @@ package struct SessionMachine: ~Copyable {
         case closed
     }
 
-    /// A step for the driver. Hot ones first; what is rare stands elsewhere, so that little is copied of the others.
-    package enum Action {
+    /// A message for somebody, which a frame has brought. It borrows the bytes of the frame.
+    package enum Arrival {
         /// Hand this push to its handlers, and say `finish`.
         case push(InboundMessage, Receipt)
         /// Begin to process this request, and `respond` in any case.
-        case begin(IncomingRequest, InboundMessage, deadline: MonotonicTime?)
+        case request(IncomingRequest, InboundMessage, deadline: MonotonicTime?)
         /// A request of this side's has its response.
-        case completed(RequestID, InboundMessage)
+        case response(RequestID, InboundMessage, asker: Asker?)
         /// A message of the peer's stream, of a request of the peer's.
         case requestPart(IncomingRequest, InboundMessage, Receipt)
         /// A message of the stream that answers a request of this side's.
-        case responsePart(RequestID, InboundMessage, Receipt)
+        case responsePart(RequestID, InboundMessage, Receipt, asker: Asker?)
+    }
+
+    /// A step for the driver.
+    package enum Action {
+        /// A message that `receive` cannot return, as other actions come behind it.
+        indirect case arrived(Arrival)
         /// No part of this request of the peer's follows.
         case requestEnded(IncomingRequest)
         /// A message that waited is in the log.
@@ -258,7 +281,7 @@ package struct SessionMachine: ~Copyable {
         /// - Parameter isObserved: whether `messageEnded` told of it, too.
         indirect case leftOver(SessionMessageInDoubt, isObserved: Bool)
         /// A request of this side's ends without a response.
-        case failed(RequestID, RequestError.Code)
+        case failed(RequestID, RequestError.Code, asker: Asker?)
         /// This side does not begin to process the request: `respond` with a status. Parts of it may come before.
         case refuse(IncomingRequest, method: UInt32, RequestRefusal)
         /// The peer does not wait for this response any more: cancel what makes it, and `respond` nevertheless.

@@ -6,8 +6,8 @@ internal import NIOConcurrencyHelpers
 /// would cost more than most handlers do.
 ///
 /// Requests wait in a queue. One task is woken for the first, and takes the others behind it as long as its handlers
-/// return without having to wait. Before it begins one, it wakes another task if more requests wait: so that one goes on
-/// with them where the first has to wait, and finds nothing to do otherwise.
+/// return without having to wait. Before it begins one, it wakes another task if more requests wait: so that one goes
+/// on with them where the first has to wait, and finds nothing to do otherwise.
 final class HandlerWorkers: Sendable {
     /// Takes requests until it is retired, or there are none and enough others wait for some.
     private final class Worker: Sendable {
@@ -22,11 +22,10 @@ final class HandlerWorkers: Sendable {
     }
 
     private struct State {
-        var queue = FIFO<InboundRequest>(firstNumber: 0)
-        /// Requests in the queue that nobody waits for any more.
-        var cancelled: Set<UInt64> = []
-        /// The workers that handle requests, by the requests' counts, which ascend in the queue.
-        var running: [UInt64: Worker] = [:]
+        /// By their counts, which ascend.
+        var queue = SparseQueue<InboundRequest>()
+        /// The workers that handle requests, by the requests' counts.
+        var running = SparseQueue<Worker>()
         /// All that have not stopped.
         var all: [ObjectIdentifier: Worker] = [:]
         /// Those without a request, and how each is woken.
@@ -56,7 +55,7 @@ final class HandlerWorkers: Sendable {
     /// Has a request of a session handled on an executor.
     func submit(_ request: InboundRequest, of session: SessionServerEnd, on executor: (any TaskExecutor)?) {
         let next = state.withLockedValue { state in
-            state.queue.append(request)
+            state.queue.append(request.request.count, request)
             state.executor = executor
             return wake(&state)
         }
@@ -103,9 +102,6 @@ final class HandlerWorkers: Sendable {
             case .handle(let request):
                 await session.handle(request)
                 last = request.request.count
-            case .skip(let request):
-                session.skip(request)
-                last = nil
             case .wait:
                 await wait(worker)
                 last = nil
@@ -118,7 +114,6 @@ final class HandlerWorkers: Sendable {
 
     private enum Step {
         case handle(InboundRequest)
-        case skip(InboundRequest)
         case wait
         case stop(isLast: Bool)
     }
@@ -128,7 +123,7 @@ final class HandlerWorkers: Sendable {
     private func next(for worker: Worker, of session: SessionServerEnd, after last: UInt64?) -> Step {
         let (step, next) = state.withLockedValue { state -> (Step, Next) in
             if let last {
-                state.running[last] = nil
+                state.running.remove(last)
             } else {
                 state.isWaking = false
             }
@@ -136,11 +131,9 @@ final class HandlerWorkers: Sendable {
                 state.all[ObjectIdentifier(worker)] = nil
                 return (.stop(isLast: isOver(state)), wake(&state))
             }
-            guard !state.queue.isEmpty else { return (.wait, .nothing) }
-            let request = state.queue.removeFirst()
-            let count = request.request.count
-            if !state.cancelled.isEmpty, state.cancelled.remove(count) != nil { return (.skip(request), .nothing) }
-            state.running[count] = worker
+            guard let (count, request) = state.queue.first else { return (.wait, .nothing) }
+            state.queue.remove(count)
+            state.running.append(count, worker)
             return (.handle(request), wake(&state))
         }
         perform(next, for: session)
@@ -163,22 +156,19 @@ final class HandlerWorkers: Sendable {
         }
     }
 
-    /// Nobody waits for the response to a request any more.
-    func cancel(_ request: IncomingRequest) {
-        let task = state.withLockedValue { state -> Task<Void, Never>? in
-            guard let worker = state.running[request.count] else {
-                // Requests are begun in the order of their counts.
-                if let first = state.queue.first, first.request.count <= request.count {
-                    state.cancelled.insert(request.count)
-                }
-                return nil
-            }
+    /// Nobody waits for the response to a request any more. Returns the request where its handler has not begun, and
+    /// does not.
+    func cancel(_ request: IncomingRequest) -> InboundRequest? {
+        let (waiting, task) = state.withLockedValue { state -> (InboundRequest?, Task<Void, Never>?) in
+            if let waiting = state.queue.remove(request.count) { return (waiting, nil) }
+            guard let worker = state.running[request.count] else { return (nil, nil) }
             // It takes no other request, which would be cancelled, too.
             worker.isRetired = true
-            return worker.task
+            return (nil, worker.task)
         }
         // The user's code runs in it, which may ask this session.
         task?.cancel()
+        return waiting
     }
 
     /// All that runs, and all that begins later, is cancelled.
@@ -190,8 +180,8 @@ final class HandlerWorkers: Sendable {
         for task in tasks { task?.cancel() }
     }
 
-    /// No request comes any more. Returns whether all handlers have returned; `handlersReturned` follows where they have
-    /// not.
+    /// No request comes any more. Returns whether all handlers have returned; `handlersReturned` follows where they
+    /// have not.
     func end() -> Bool {
         let (idle, haveReturned) = state.withLockedValue { state in
             state.hasEnded = true

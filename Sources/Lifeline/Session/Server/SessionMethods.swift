@@ -25,7 +25,15 @@ struct SessionMethods: Sendable {
     subscript(index: Int) -> SessionMethod { methods[index] }
 
     /// The engine's part of the method of a name; nil when there is none.
-    func method(_ name: String) -> SessionEngine.ServerMethod? {
-        index(of: name).map { SessionEngine.ServerMethod(index: $0, takesPushes: methods[$0].kind == .push) }
+    ///
+    /// - Parameter isSynchronous: whether handlers that do not wait may run where frames are read.
+    func method(_ name: String, isSynchronous: Bool) -> SessionEngine.ServerMethod? {
+        index(of: name).map { index in
+            SessionEngine.ServerMethod(
+                index: index,
+                takesPushes: methods[index].kind == .push,
+                isSynchronous: isSynchronous && methods[index].handleNow != nil
+            )
+        }
     }
 }

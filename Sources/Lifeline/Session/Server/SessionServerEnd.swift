@@ -16,9 +16,9 @@ public final class SessionServerEnd: Sendable {
     private struct State {
         var description: SessionDescription
         var pushHandlers: [Task<Void, Never>] = []
-        /// Tasks that handle pushes and have not returned; those that handle requests, as one, until they all have; and
-        /// the session itself, until everybody has been told of its end.
-        var taskCount = 2
+        /// Tasks that handle pushes and have not returned; those that handle requests, as one, until they all have;
+        /// handlers that do not wait, as one, too; and the session itself, until everybody has been told of its end.
+        var taskCount = 3
         /// Whether handlers of pushes that begin are cancelled at once.
         var cancelsHandlers = false
     }
@@ -56,11 +56,13 @@ public final class SessionServerEnd: Sendable {
         log = .ofSession(logger) { clock.now }
         self.whenEnded = whenEnded
         state = NIOLockedValueBox(State(description: description))
+        // Interceptors wait, and the threads that Swift has for tasks are not those that read.
+        let isSynchronous = interceptors.isEmpty && configuration.server.handlerExecutor == .eventLoop
         engine = SessionEngine(
             role: .server,
             options: configuration.limits.options(maximumFrameLength: frameLimit),
             details: SessionMachine.OpeningDetails(kept: configuration.keptDuration),
-            findMethod: { [methods] in methods.method($0) },
+            findMethod: { [methods, isSynchronous] in methods.method($0, isSynchronous: isSynchronous) },
             budget: server.budget,
             clock: server.clock
         )
@@ -171,6 +173,9 @@ extension SessionServerEnd {
     /// All handlers of requests have returned, and no request comes any more.
     func handlersReturned() { taskReturned() }
 
+    /// The same of handlers that do not wait.
+    func synchronousWorkEnded() { taskReturned() }
+
     private func taskReturned() {
         let isOver = state.withLockedValue { state in
             state.taskCount -= 1
@@ -183,18 +188,20 @@ extension SessionServerEnd {
 }
 
 extension SessionServerEnd: SessionOwner {
-    /// What runs handlers that begin now; those of pushes go on there when the connection is another one.
-    private var executor: (any TaskExecutor)? {
-        engine.connection.flatMap { server.configuration.server.handlerExecutor.executor(of: $0) }
+    func begin(_ request: InboundRequest) {
+        let executor = server.configuration.server.handlerExecutor.executor(onLoop: request.executor)
+        workers.submit(request, of: self, on: executor)
     }
 
-    func begin(_ request: InboundRequest) { workers.submit(request, of: self, on: executor) }
-
-    func cancel(_ request: IncomingRequest) { workers.cancel(request) }
+    func cancel(_ request: IncomingRequest) {
+        guard let waiting = workers.cancel(request) else { return }
+        engine.respond(to: waiting.request, EncodedContent(unchecked: SessionStatus(.cancelled)))
+    }
 
     func handlePushes(of method: Int, from inbox: SessionInbox) {
         let method = methods[method]
-        let executor = executor
+        // Handlers of pushes go on there when the connection is another one.
+        let executor = server.configuration.server.handlerExecutor.executor(onLoop: engine.connection?.executor)
         let cancelled = state.withLockedValue { state -> Task<Void, Never>? in
             state.taskCount += 1
             let task = Task.detached(executorPreference: executor) {
@@ -228,6 +235,7 @@ extension SessionServerEnd: SessionOwner {
             if !inDoubt.isEmpty { server.configuration.whenInDoubt(self, inDoubt) }
             if engine.wasOpened { server.configuration.whenEnded(self) }
             if workers.end() { handlersReturned() }
+            if engine.endSynchronousWork() { synchronousWorkEnded() }
             taskReturned()
         case .refused(let messages):
             server.configuration.whenInDoubt(self, messages)
@@ -256,7 +264,7 @@ extension SessionServerEnd {
         do {
             let reply: SessionReply
             if interceptors.isEmpty {
-                reply = SessionReply(payload: try await method.handle(request.payload[...], context))
+                reply = SessionReply(payload: try await method.handle(request.payload, context))
             } else {
                 reply = try await intercept(request.payload, method, context, isImplemented: found != nil)
             }
@@ -264,11 +272,6 @@ extension SessionServerEnd {
         } catch {
             respond(to: request.request, of: method.name, with: .failure(error))
         }
-    }
-
-    /// Responds to a request that nobody waits for, and that was not begun.
-    func skip(_ request: InboundRequest) {
-        engine.respond(to: request.request, EncodedContent(unchecked: SessionStatus(.cancelled)))
     }
 
     /// Has a call or a push handled by way of the interceptors.
@@ -290,7 +293,43 @@ extension SessionServerEnd {
         return try await interceptors[...].make(call, session: self) { call in
             var context = context
             context.metadata = call.metadata
-            return SessionReply(payload: try await method.handle(call.payload[...], context))
+            return SessionReply(payload: try await method.handle(call.payload, context))
+        }
+    }
+
+    func answer(_ request: InboundRequest) -> EncodedContent {
+        guard let method = request.method.map({ methods[$0] }), let handle = method.handleNow else {
+            preconditionFailure("A request is for a handler that waits.")
+        }
+        let context = SessionContext(
+            method: method.name,
+            metadata: request.metadata,
+            deadline: request.deadline,
+            session: self,
+            request: request.request,
+            parts: nil
+        )
+        return content(
+            of: Result {
+                try request.payload.withUnsafeBytes { SessionReply(payload: try handle($0, context)) }
+            },
+            method.name
+        )
+    }
+
+    func handle(_ pushes: SessionInbox.Run, of method: Int) {
+        let method = methods[method]
+        let context = pushContext(method)
+        for index in pushes.head..<pushes.entries.count {
+            let metadata = pushes.metadata(index)
+            do {
+                _ = try pushes.withPayload(index) { payload in
+                    if metadata.isEmpty { return try method.handleNow?(payload, context) }
+                    return try method.handleNow?(payload, context.with(metadata))
+                }
+            } catch {
+                pushFailed(method.name, error)
+            }
         }
     }
 
@@ -301,13 +340,18 @@ extension SessionServerEnd {
         of method: String,
         with result: Result<SessionReply, any Error>
     ) {
+        engine.respond(to: request, content(of: result, method))
+    }
+
+    /// The reply as it is sent, or the status in its place.
+    private func content(of result: Result<SessionReply, any Error>, _ method: String) -> EncodedContent {
         do {
             let reply = try result.get()
             let content = try EncodedContent(.response, reply.metadata, payload: reply.payload)
             try content.check(frameLimit: frameLimit)
-            engine.respond(to: request, content)
+            return content
         } catch {
-            engine.respond(to: request, content(of: status(of: error, method), method))
+            return content(of: status(of: error, method), method)
         }
     }
 
@@ -323,8 +367,8 @@ extension SessionServerEnd {
         }
     }
 
-    private nonisolated(nonsending) func handlePushes(of method: SessionMethod, from inbox: SessionInbox) async {
-        let plain = SessionContext(
+    private func pushContext(_ method: SessionMethod) -> SessionContext {
+        SessionContext(
             method: method.name,
             metadata: [:],
             deadline: nil,
@@ -332,22 +376,27 @@ extension SessionServerEnd {
             request: nil,
             parts: nil
         )
-        var receipt: SessionMachine.Receipt?
-        while let item = try? await engine.next(of: inbox, finishing: receipt) {
+    }
+
+    private nonisolated(nonsending) func handlePushes(of method: SessionMethod, from inbox: SessionInbox) async {
+        let context = pushContext(method)
+        if interceptors.isEmpty {
+            await method.handlePushes?(inbox, context)
+            return
+        }
+        let reader = InboxReader<RawMessage>(engine, inbox, decodingOptions)
+        while (try? await reader.hasNext()) == true {
             do {
-                var context = plain
-                if !item.metadata.isEmpty { context.metadata = item.metadata }
-                if interceptors.isEmpty {
-                    _ = try await method.handle(item.payload, context)
-                } else {
-                    _ = try await intercept(Array(item.payload), method, context)
-                }
+                let message = try reader.nextAtHand()
+                _ = try await intercept(message.bytes, method, context.with(reader.metadata))
             } catch {
-                warn("The handler of a push failed", method.name, error)
+                pushFailed(method.name, error)
             }
-            receipt = item.receipt
         }
     }
+
+    /// A push could not be decoded, or its handler has failed.
+    func pushFailed(_ method: String, _ error: any Error) { warn("The handler of a push failed", method, error) }
 
     /// Logs what went wrong. The method's name and words in the error may be the client's.
     @inline(never)

@@ -3,8 +3,8 @@ public import LifelineMessages
 internal import LifelineRuntime
 internal import LifelineTransport
 
-/// What a server does for its clients: methods, by name. Generated handler protocols are services. A type that conforms to two
-/// of them says `methods` itself: `chatV1RoomMethods + chatV2RoomMethods`, for example.
+/// What a server does for its clients: methods, by name. Generated handler protocols are services. A type that conforms
+/// to two of them says `methods` itself: `chatV1RoomMethods + chatV2RoomMethods`, for example.
 public protocol SessionService: Sendable {
     /// The methods. Those of all of a server's services have different names.
     var methods: [SessionMethod] { get }
@@ -12,16 +12,20 @@ public protocol SessionService: Sendable {
 
 /// A method of a service, by its name, and the function that handles it.
 ///
-/// What the function throws ends a request with a status: a `SessionStatus` as it is, a `CancellationError` as `cancelled`, all
-/// else as `unknown`, of which the client learns nothing more, and the server's logger everything. A request that is
-/// cancelled before its handler has begun is not handed to it.
+/// What the function throws ends a request with a status: a `SessionStatus` as it is, a `CancellationError` as
+/// `cancelled`, all else as `unknown`, of which the client learns nothing more, and the server's logger everything. A
+/// request that is cancelled before its handler has begun is not handed to it.
 public struct SessionMethod: Sendable {
     /// `package.Service/Method`.
     public let name: String
     /// Its shape.
     public let kind: SessionCall.Kind
     /// Handles a call; returns the encoded reply.
-    let handle: nonisolated(nonsending) @Sendable (ArraySlice<UInt8>, SessionContext) async throws -> [UInt8]
+    let handle: nonisolated(nonsending) @Sendable ([UInt8], SessionContext) async throws -> [UInt8]
+    /// Handles the pushes of a session until there are no more; nil for another kind.
+    var handlePushes: (nonisolated(nonsending) @Sendable (SessionInbox, SessionContext) async -> Void)?
+    /// Handles a request or a push without waiting; returns the encoded reply. Nil where the handler waits.
+    var handleNow: (@Sendable (UnsafeRawBufferPointer, SessionContext) throws -> [UInt8])?
 
     /// A method that replies to a request.
     public static func unary<Request: DelimitedMessage, Reply: DelimitedMessage>(
@@ -35,6 +39,30 @@ public struct SessionMethod: Sendable {
             let request: Request = try context.request(payload)
             return try await handler(request, context).sessionPayload()
         }
+    }
+
+    /// A method that replies to a request at once: its handler does not wait. It runs on the thread that has read the
+    /// request, where that is where handlers run (`HandlerExecutor.eventLoop`) and the server has no interceptors. This
+    /// costs a quarter less than a handler that may wait. A closure without `await` is such a handler.
+    public static func unary<Request: DelimitedMessage, Reply: DelimitedMessage>(
+        _ name: String,
+        _ handler: @escaping @Sendable (_ request: Request, _ context: SessionContext) throws -> Reply
+    ) -> SessionMethod {
+        synchronous(name, .unary) { payload, context in
+            try handler(try context.request(payload), context).sessionPayload()
+        }
+    }
+
+    private static func synchronous(
+        _ name: String,
+        _ kind: SessionCall.Kind,
+        _ handler: @escaping @Sendable (UnsafeRawBufferPointer, SessionContext) throws -> [UInt8]
+    ) -> SessionMethod {
+        var method = SessionMethod(name: name, kind: kind) { payload, context in
+            try payload.withUnsafeBytes { try handler($0, context) }
+        }
+        method.handleNow = handler
+        return method
     }
 
     /// A method that sends messages until it returns.
@@ -87,9 +115,49 @@ public struct SessionMethod: Sendable {
                 _ message: Message, _ context: SessionContext
             ) async throws -> Void
     ) -> SessionMethod {
-        SessionMethod(name: name, kind: .push) { payload, context in
+        var method = SessionMethod(name: name, kind: .push) { payload, context in
             try await handler(try context.request(payload), context)
             return []
+        }
+        method.handlePushes = pushLoop(handler)
+        return method
+    }
+
+    /// The same with a handler that does not wait; see the other `unary`.
+    public static func push<Message: DelimitedMessage>(
+        _ name: String,
+        _ handler: @escaping @Sendable (_ message: Message, _ context: SessionContext) throws -> Void
+    ) -> SessionMethod {
+        var method = synchronous(name, .push) { payload, context in
+            try handler(try context.request(payload), context)
+            return []
+        }
+        method.handlePushes = pushLoop(handler)
+        return method
+    }
+
+    private static func pushLoop<Message: DelimitedMessage>(
+        _ handler:
+            nonisolated(nonsending) @escaping @Sendable (
+                _ message: Message, _ context: SessionContext
+            ) async throws -> Void
+    ) -> nonisolated(nonsending) @Sendable (SessionInbox, SessionContext) async -> Void {
+        { inbox, context in
+            let session = context.session
+            let reader = InboxReader<Message>(session.engine, inbox, session.decodingOptions)
+            while (try? await reader.hasNext()) == true {
+                do {
+                    let message = try reader.nextAtHand()
+                    let metadata = reader.metadata
+                    if metadata.isEmpty {
+                        try await handler(message, context)
+                    } else {
+                        try await handler(message, context.with(metadata))
+                    }
+                } catch {
+                    session.pushFailed(context.method, error)
+                }
+            }
         }
     }
 }
@@ -100,19 +168,26 @@ public struct SessionContext: Sendable {
     public let method: String
     /// Sent with the request, or with the push.
     public internal(set) var metadata: SessionMetadata
-    /// The time at which the client stops to wait, on the server's clock; nil: it waits as long as it takes. The handler is
-    /// cancelled then.
+    /// The time at which the client stops to wait, on the server's clock; nil: it waits as long as it takes. The
+    /// handler is cancelled then.
     public let deadline: MonotonicTime?
     /// The session that the request came in.
     public let session: SessionServerEnd
     /// The server, which knows the other sessions.
     public var server: SessionServer { session.server }
-    /// Who the client is, as `SessionServerConfiguration.authenticate` found out when it connected last; nil when nothing was.
+    /// Who the client is, as `SessionServerConfiguration.authenticate` found out when it connected last; nil when
+    /// nothing was.
     public var identity: SessionIdentity? { session.identity }
     /// The request that parts of a response belong to; nil for a push.
     let request: IncomingRequest?
     /// The parts of the request; nil where it has none.
     let parts: SessionInbox?
+
+    func with(_ metadata: SessionMetadata) -> SessionContext {
+        var context = self
+        context.metadata = metadata
+        return context
+    }
 
     /// How long the client waits yet, at least 0; nil: as long as it takes.
     public var timeRemaining: Duration? { deadline.map { max($0 - session.engine.clock.now, .zero) } }
@@ -130,7 +205,11 @@ extension SessionContext {
     }
 
     /// The message that a handler takes.
-    fileprivate func request<Request: DelimitedMessage>(_ payload: ArraySlice<UInt8>) throws -> Request {
+    fileprivate func request<Request: DelimitedMessage>(_ payload: [UInt8]) throws -> Request {
+        try payload.withUnsafeBytes { try request($0) }
+    }
+
+    fileprivate func request<Request: DelimitedMessage>(_ payload: UnsafeRawBufferPointer) throws -> Request {
         if parts != nil {
             throw SessionStatus(.unimplemented, "The method takes a single message, and a stream of them came.")
         }

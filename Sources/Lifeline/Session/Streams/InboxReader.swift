@@ -6,11 +6,10 @@ final class InboxReader<Message: DelimitedMessage> {
     private let engine: SessionEngine
     private let inbox: SessionInbox
     private let options: DecodingOptions
-    private var inHand: SessionMachine.Receipt?
-    /// The same where they were taken together.
-    private var batchInHand: [SessionInbox.Run.Entry] = []
-    /// Messages behind one that could not be decoded, which were taken with it.
-    private var rest: SessionInbox.Run?
+    /// Nil before the first, and behind the last one.
+    private var messages: TakenMessages?
+    /// How many of them were handed out.
+    private var position = 0
 
     init(_ engine: SessionEngine, _ inbox: SessionInbox, _ options: DecodingOptions) {
         self.engine = engine
@@ -19,14 +18,7 @@ final class InboxReader<Message: DelimitedMessage> {
     }
 
     deinit {
-        letGo()
-        if let rest { engine.putBack(rest, to: inbox) }
-    }
-
-    private func letGo() {
-        if let receipt = inHand.take() { engine.finish(receipt) }
-        if !batchInHand.isEmpty { engine.finish(batchInHand) }
-        batchInHand = []
+        if let messages { engine.letGo(messages, from: position) }
     }
 
     /// The next message; nil at the end.
@@ -34,9 +26,60 @@ final class InboxReader<Message: DelimitedMessage> {
     /// - Throws: `malformedMessage`, the inbox's end, `cancelled`.
     @inline(__always)
     nonisolated(nonsending) func next() async throws(SessionError) -> Message? {
-        guard let item = try await engine.next(of: inbox, finishing: inHand.take()) else { return nil }
-        inHand = item.receipt
-        return try Message(sessionPayload: item.payload, options)
+        guard try await hasNext() else { return nil }
+        return try nextAtHand()
+    }
+
+    /// Waits for another message; false at the end. Those before it are processed.
+    ///
+    /// - Throws: the inbox's end, `cancelled`.
+    @inline(__always)
+    nonisolated(nonsending) func hasNext() async throws(SessionError) -> Bool {
+        if !Task.isCancelled, hasMore { return true }
+        return try await takeMore()
+    }
+
+    /// Whether there is another one of those that were taken.
+    @inline(__always)
+    private var hasMore: Bool {
+        guard let messages, position < messages.run.entries.count else { return false }
+        if !messages.setProcessed(position), position > messages.run.head { engine.processed(messages) }
+        return true
+    }
+
+    /// The next message, of which `hasNext` has told.
+    ///
+    /// - Throws: `malformedMessage`.
+    @inline(__always)
+    func nextAtHand() throws(SessionError) -> Message {
+        position += 1
+        guard let messages else { preconditionFailure("There is no message at hand.") }
+        return try messages.run.withPayload(position - 1) { (payload) throws(SessionError) in
+            try Message(sessionPayload: payload, options)
+        }
+    }
+
+    /// That of the message that was handed out last.
+    @inline(__always)
+    var metadata: SessionMetadata { messages?.run.metadata(position - 1) ?? [:] }
+
+    /// Takes the messages that have come, at least one. Returns false at the end.
+    ///
+    /// - Throws: the inbox's end; `cancelled` when the task is.
+    private nonisolated(nonsending) func takeMore() async throws(SessionError) -> Bool {
+        let last = messages
+        _ = last?.setProcessed(position)
+        if Task.isCancelled, let last, position < last.run.entries.count {
+            // The next loop goes on with them.
+            messages = nil
+            engine.letGo(last, from: position)
+            throw .cancelled
+        }
+        messages = nil
+        guard let next = try await engine.next(of: inbox, behind: last) else { return false }
+        messages = next
+        position = next.run.head
+        return true
     }
 
     /// The messages that have come, at least one; nil at the end.
@@ -46,32 +89,23 @@ final class InboxReader<Message: DelimitedMessage> {
         dropped: ((SessionError) -> Void)? = nil
     ) async throws(SessionError) -> [Message]? {
         while true {
-            letGo()
-            var run: SessionInbox.Run
-            if let rest = rest.take() {
-                run = rest
-            } else {
-                guard let next = try await engine.nextRun(of: inbox) else { return nil }
-                run = next
-            }
-            var messages: [Message] = []
-            messages.reserveCapacity(run.count)
-            while !run.isEmpty {
+            guard try await hasNext() else { return nil }
+            var batch: [Message] = []
+            batch.reserveCapacity((messages?.run.entries.count ?? 0) - position)
+            while let run = messages?.run, position < run.entries.count {
                 do throws(SessionError) {
-                    messages.append(try Message(sessionPayload: run.firstPayload, options))
+                    batch.append(try nextAtHand())
                 } catch {
                     guard let dropped else {
+                        if batch.isEmpty { throw error }
                         // Those before it go first.
-                        if messages.isEmpty { batchInHand.append(run.dropFirst()) }
-                        if !run.isEmpty { rest = run }
-                        if messages.isEmpty { throw error }
-                        return messages
+                        position -= 1
+                        return batch
                     }
                     dropped(error)
                 }
-                batchInHand.append(run.dropFirst())
             }
-            if !messages.isEmpty { return messages }
+            if !batch.isEmpty { return batch }
         }
     }
 }

@@ -7,8 +7,8 @@ public struct SessionStreamWriter<Message: DelimitedMessage>: Sendable {
     enum Target: Sendable {
         /// A handler's, which answer a request.
         case response(IncomingRequest)
-        /// Those of a request of this side's. Opens when that has begun.
-        case request(Latch<SessionMachine.RequestID?>)
+        /// Those of a request of this side's.
+        case request(CallStart)
     }
 
     let engine: SessionEngine
@@ -33,8 +33,10 @@ public struct SessionStreamWriter<Message: DelimitedMessage>: Sendable {
         let part: SessionEngine.Target
         switch target {
         case .response(let request): part = .partOfResponse(to: request)
-        case .request(let begun):
-            guard let id = await begun.waitUninterrupted() else {
+        case .request(let start):
+            // Most have begun, and a function that waits costs more than all the rest.
+            let begunID = if let id = start.begunID { id } else { await start.wait() }
+            guard let id = begunID else {
                 if stage == .accepted { return }
                 throw .notWaitedFor
             }

@@ -6,6 +6,27 @@ package struct InboundMessage {
     package static let maximumMetadataByteCount = 64 << 10
     package static let maximumDetailCount = 128
 
+    /// Bytes of the body.
+    private struct Part {
+        private var start: UInt32 = 0
+        private var count: UInt32 = 0
+
+        init() {}
+
+        @inline(__always)
+        init(_ bytes: UnsafeRawBufferPointer, of body: UnsafeRawBufferPointer) {
+            guard let first = bytes.baseAddress, let begin = body.baseAddress else { return }
+            start = UInt32(truncatingIfNeeded: first - begin)
+            count = UInt32(truncatingIfNeeded: bytes.count)
+        }
+
+        @inline(__always)
+        func bytes(of body: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+            if count == 0 { return UnsafeRawBufferPointer(start: nil, count: 0) }
+            return UnsafeRawBufferPointer(start: body.baseAddress.map { $0 + Int(start) }, count: Int(count))
+        }
+    }
+
     package let kind: FrameKind
     /// The message of the kind.
     package let body: UnsafeRawBufferPointer
@@ -13,21 +34,28 @@ package struct InboundMessage {
     package private(set) var method: UInt32 = 0
     /// 0: success, or no response at all.
     package private(set) var status: UInt32 = 0
+    // 32 bits each, as it is copied several times on its way.
+    private var payloadPart = Part()
+    private var textPart = Part()
+    private var metadataSize = (count: UInt32(0), byteCount: UInt32(0))
+    private var details32: UInt32 = 0
+    package private(set) var hasParts = false
     /// 0: no limit.
     package private(set) var timeoutMilliseconds: UInt64 = 0
-    package private(set) var hasParts = false
-    package private(set) var payload = UnsafeRawBufferPointer(start: nil, count: 0)
+
+    @inline(__always) package var payload: UnsafeRawBufferPointer { payloadPart.bytes(of: body) }
     /// A response's message, which is UTF-8.
-    package private(set) var text = UnsafeRawBufferPointer(start: nil, count: 0)
-    package private(set) var metadataCount = 0
+    package var text: UnsafeRawBufferPointer { textPart.bytes(of: body) }
+    @inline(__always) package var metadataCount: Int { Int(metadataSize.count) }
     /// How long the metadata is in its shortest encoding, with the tag and length of each entry.
-    package private(set) var metadataByteCount = 0
-    package private(set) var detailCount = 0
+    package var metadataByteCount: Int { Int(metadataSize.byteCount) }
+    package var detailCount: Int { Int(details32) }
 
     /// Parses the body of a frame. A kind without such content has no fields.
     ///
-    /// - Throws: `.undecodable` for what is no protobuf message, and for a text that is not UTF-8.
+    /// - Throws: `.undecodable` for what is no protobuf message, or is of 4 GiB, and for a text that is not UTF-8.
     package init(_ kind: FrameKind, _ body: UnsafeRawBufferPointer) throws(SessionViolation) {
+        if body.count > UInt32.max { throw .undecodable("It is of 4 GiB or more.") }
         self.kind = kind
         self.body = body
         var reader = FieldReader(body)
@@ -92,7 +120,7 @@ extension InboundMessage {
             switch tag {
             case .varint(1): method = reader.uint32()
             case .delimited(2): try readMetadata(reader.bytesValue())
-            case .delimited(3): payload = reader.bytesValue()
+            case .delimited(3): payloadPart = Part(reader.bytesValue(), of: body)
             default: reader.skip(tag)
             }
         }
@@ -106,7 +134,7 @@ extension InboundMessage {
             case .varint(3): method = reader.uint32()
             case .varint(4): hasParts = reader.varint() != 0
             case .delimited(5): try readMetadata(reader.bytesValue())
-            case .delimited(6): payload = reader.bytesValue()
+            case .delimited(6): payloadPart = Part(reader.bytesValue(), of: body)
             default: reader.skip(tag)
             }
         }
@@ -117,10 +145,10 @@ extension InboundMessage {
             switch tag {
             case .varint(1): serial = reader.uint32()
             case .varint(2): status = reader.uint32()
-            case .delimited(3): text = try reader.text()
+            case .delimited(3): textPart = Part(try reader.text(), of: body)
             case .delimited(4): try readDetail(reader.bytesValue())
             case .delimited(5): try readMetadata(reader.bytesValue())
-            case .delimited(6): payload = reader.bytesValue()
+            case .delimited(6): payloadPart = Part(reader.bytesValue(), of: body)
             default: reader.skip(tag)
             }
         }
@@ -130,7 +158,7 @@ extension InboundMessage {
         while let tag = reader.next() {
             switch tag {
             case .varint(1): serial = reader.uint32()
-            case .delimited(2): payload = reader.bytesValue()
+            case .delimited(2): payloadPart = Part(reader.bytesValue(), of: body)
             default: reader.skip(tag)
             }
         }
@@ -147,13 +175,15 @@ extension InboundMessage {
 
     private mutating func readMetadata(_ entry: UnsafeRawBufferPointer) throws(SessionViolation) {
         _ = try FieldPair(parsing: entry, isText: true)
-        metadataCount += 1
-        // The field's number is below 16, so that its tag is one byte.
-        metadataByteCount += 1 + Varint.encodedLength(of: UInt64(entry.count)) + entry.count
+        metadataSize.count += 1
+        // The field's number is below 16, so that its tag is one byte. In all, no more than the body has.
+        metadataSize.byteCount &+= UInt32(
+            truncatingIfNeeded: 1 + Varint.encodedLength(of: UInt64(entry.count)) + entry.count
+        )
     }
 
     private mutating func readDetail(_ detail: UnsafeRawBufferPointer) throws(SessionViolation) {
         _ = try FieldPair(parsing: detail, isText: false)
-        detailCount += 1
+        details32 += 1
     }
 }

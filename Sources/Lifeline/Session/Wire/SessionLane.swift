@@ -63,6 +63,13 @@ package struct SessionSize: Sendable, Hashable {
         self.byteCount -= byteCount
     }
 
+    static func - (first: SessionSize, second: SessionSize) -> SessionSize {
+        SessionSize(
+            frameCount: first.frameCount - second.frameCount,
+            byteCount: first.byteCount - second.byteCount
+        )
+    }
+
     static func + (first: SessionSize, second: SessionSize) -> SessionSize {
         SessionSize(
             frameCount: first.frameCount + second.frameCount,

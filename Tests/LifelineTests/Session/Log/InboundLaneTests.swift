@@ -20,6 +20,10 @@ extension InboundLane {
     fileprivate mutating func finish(_ places: some Sequence<UInt64>, cost: Int = 1, now: MonotonicTime = at(0)) {
         for place in places { finish(place, cost: cost, now: now) }
     }
+
+    fileprivate mutating func finish(_ place: UInt64, cost: Int, now: MonotonicTime) {
+        finish(place, SessionSize(frameCount: 1, byteCount: cost), now: now)
+    }
 }
 
 @Suite struct InboundLaneTests {
@@ -195,6 +199,58 @@ extension InboundLane {
         #expect(lane.hasUntold && lane.nextDeadline == at(70))
     }
 
+    // MARK: Ranges
+
+    @Test(arguments: [1...64, 2...64, 63...64, 64...65, 1...4_096, 60...300, 2...9_000] as [ClosedRange<UInt64>])
+    func framesAreProcessedTogether(range: ClosedRange<UInt64>) throws {
+        for count in [range.upperBound, 9_000] {
+            var lane = lane(frames: 10_000)
+            try lane.receive(count: Int(count), cost: 3)
+            lane.finish(range.lowerBound, SessionSize(frameCount: range.count, byteCount: 3 * range.count), now: at(5))
+            let (left, report) = (Int(count) - range.count, lane.takeReport())
+            #expect(lane.unprocessedSize == SessionSize(frameCount: left, byteCount: 3 * left))
+            #expect(report.processed == (range.lowerBound == 1 ? range.upperBound : 0))
+            #expect(report.ranges == (range.lowerBound == 1 ? [] : [range]))
+            // The others close the gaps.
+            lane.finish(1..<range.lowerBound, cost: 3)
+            #expect(lane.processed == range.upperBound)
+            lane.finish(range.upperBound + 1..<count + 1, cost: 3)
+            #expect(lane.processed == count && lane.unprocessedSize == SessionSize())
+        }
+    }
+
+    /// The bitmap reaches 4,096 places back: older ones are stragglers.
+    @Test func aRangeGoesFromTheStragglersIntoTheBitmap() throws {
+        var lane = lane(frames: 10_000)
+        try lane.receive(count: 9_000)
+        lane.finish([4_000, 6_000])
+        lane.finish(4_001, SessionSize(frameCount: 1_999, byteCount: 1_999), now: at(0))
+        #expect(lane.processed == 0 && lane.takeReport().ranges == [4_000...6_000])
+        lane.finish(1, SessionSize(frameCount: 3_999, byteCount: 3_999), now: at(0))
+        #expect(lane.processed == 6_000)
+        lane.finish(6_001, SessionSize(frameCount: 3_000, byteCount: 3_000), now: at(0))
+        #expect(lane.processed == 9_000 && lane.unprocessedSize == SessionSize())
+    }
+
+    @Test func aRangeCountsAsItsFrames() throws {
+        var lane = lane(batch: 16)
+        try lane.receive(count: 40)
+        lane.finish(2, SessionSize(frameCount: 15, byteCount: 15), now: at(0))
+        #expect(!lane.isReportDue(now: at(19)) && lane.nextDeadline == at(20))
+        lane.finish(20, SessionSize(frameCount: 2, byteCount: 2), now: at(1))
+        #expect(lane.isReportDue(now: at(1)))
+    }
+
+    @Test(arguments: [1...3, 2...2, 3...5] as [ClosedRange<UInt64>])
+    func eachPlaceOfARangeIsFinishedOnceAndAfterItCame(range: ClosedRange<UInt64>) async {
+        await #expect(processExitsWith: .failure) { [range] in
+            var lane = lane()
+            try lane.receive(count: 4)
+            lane.finish([2])
+            lane.finish(range.lowerBound, SessionSize(frameCount: range.count, byteCount: range.count), now: at(0))
+        }
+    }
+
     // MARK: Memory
 
     @Test(arguments: [false, true])
@@ -338,7 +394,7 @@ private struct LaneStory {
 
     mutating func goOn() throws {
         let run = Int.random(in: 1...maximumRun, using: &random)
-        switch Int.random(in: 0..<20, using: &random) {
+        switch Int.random(in: 0..<24, using: &random) {
         case 0..<7:
             for _ in 0..<run { try receive() }
         case 7..<9:
@@ -361,7 +417,9 @@ private struct LaneStory {
                 lane.timerFired(now: at(now))
                 if let firstUntold, firstUntold + 20 <= now { isOverdue = true }
             }
-        case 16..<19:
+        case 16..<20:
+            finishRange(atMost: run)
+        case 20..<23:
             report()
         default:
             open()
@@ -397,6 +455,22 @@ private struct LaneStory {
         check(place == UInt64(costs.count + 1), "places are counted")
         costs[place] = cost
         unprocessed.append(place)
+    }
+
+    /// Some that came one behind the other, at once.
+    private mutating func finishRange(atMost limit: Int) {
+        guard !unprocessed.isEmpty else { return }
+        let start = Int.random(in: 0..<unprocessed.count, using: &random)
+        var end = start + 1
+        while end < unprocessed.count, end - start < limit, unprocessed[end] == unprocessed[end - 1] + 1 { end += 1 }
+        let places = unprocessed[start..<end]
+        let size = SessionSize(frameCount: places.count, byteCount: places.map { costs[$0]! }.reduce(0, +))
+        lane.finish(places[start], size, now: at(now))
+        unprocessed.removeSubrange(start..<end)
+        finished.formUnion(places)
+        sizeSinceReport.frames += size.frameCount
+        sizeSinceReport.bytes += size.byteCount
+        if firstUntold == nil { firstUntold = now }
     }
 
     private mutating func finish(at index: Int) {

@@ -1,5 +1,6 @@
-import Lifeline
 import LifelineCore
+
+@testable import Lifeline
 
 /// One end of a session in a story: its machine, and what the user does with it. It checks what it is told.
 final class MachineEnd {
@@ -69,6 +70,12 @@ final class MachineEnd {
     var credentials: SessionCredentials?
     var closings: [(UInt64, SessionClosing)] = []
     var isOver = false
+    /// Whether it tries to send messages the short way first, as the engine does.
+    var takesShortWay = true
+    /// Whether it says of several messages at once that they are processed.
+    var finishesRuns = false
+    /// How many went that way.
+    private(set) var plainCount = 0
 
     init(_ name: String, _ role: SessionRole, _ options: SessionOptions) {
         self.name = name
@@ -90,15 +97,11 @@ final class MachineEnd {
     func push(_ method: String, size: Int, _ delivery: SessionDelivery, isObserved: Bool, now: MonotonicTime) {
         let id = nextID
         nextID += 1
-        let offer = payload(id, size).withUnsafeBytes {
-            machine.push(
-                method,
-                SessionMachine.Content(payload: $0),
-                delivery,
-                isObserved: isObserved,
-                now: now,
-                into: &actions
-            )
+        let offer: SessionMachine.Offer = payload(id, size).withUnsafeBytes { payload in
+            let content = SessionMachine.Content(payload: payload)
+            let isPlain = delivery == .reliable && !isObserved
+            if isPlain, sentPlain({ machine.pushPlain(method, content) }) { return .accepted(number: 0) }
+            return machine.push(method, content, delivery, isObserved: isObserved, now: now, into: &actions)
         }
         var message = Sent(method: method, delivery: delivery, isObserved: isObserved)
         switch offer {
@@ -113,6 +116,12 @@ final class MachineEnd {
         case .tooLong, .badMethod: fail("a push was refused: \(offer)")
         }
         sent[id] = message
+    }
+
+    private func sentPlain(_ send: () -> Bool) -> Bool {
+        guard takesShortWay, send() else { return false }
+        plainCount += 1
+        return true
     }
 
     /// Asks: `unary`, `server` (stream), `client` (stream) or `both` (ways).
@@ -148,8 +157,10 @@ final class MachineEnd {
         }
         let id = nextID
         nextID += 1
-        let offer = payload(id, size).withUnsafeBytes {
-            machine.sendPart(of: request, SessionMachine.Content(payload: $0), now: now, into: &actions)
+        let offer: SessionMachine.Offer = payload(id, size).withUnsafeBytes { payload in
+            let content = SessionMachine.Content(payload: payload)
+            if sentPlain({ machine.sendPlainPart(of: request, content) }) { return .accepted(number: 0) }
+            return machine.sendPart(of: request, content, now: now, into: &actions)
         }
         calls[request]?.partsToSend -= 1
         switch offer {
@@ -168,13 +179,12 @@ final class MachineEnd {
             if task.partsToSend > 0 {
                 let id = nextID
                 nextID += 1
-                let offer = payload(id, size).withUnsafeBytes {
-                    machine.sendPart(
-                        ofResponseTo: task.request,
-                        SessionMachine.Content(payload: $0),
-                        now: now,
-                        into: &actions
-                    )
+                let offer: SessionMachine.Offer = payload(id, size).withUnsafeBytes { payload in
+                    let content = SessionMachine.Content(payload: payload)
+                    if sentPlain({ machine.sendPlainPart(ofResponseTo: task.request, content) }) {
+                        return .accepted(number: 0)
+                    }
+                    return machine.sendPart(ofResponseTo: task.request, content, now: now, into: &actions)
                 }
                 if case .waits(let number) = offer {
                     waitingParts.insert(number)
@@ -206,7 +216,25 @@ final class MachineEnd {
         let source = unread[index].source
         guard let first = unread.firstIndex(where: { $0.source == source }) else { return }
         let item = unread.remove(at: first)
-        machine.finish(item.receipt, now: now)
+        var receipt = item.receipt
+        // Those that came right behind it, as an inbox says it.
+        while let next = unread.dropFirst(first).first, next.receipt.source == receipt.source, receipt.place != 0,
+            next.receipt.session == receipt.session, next.receipt.place == receipt.place + UInt64(receipt.count),
+            finishesRuns
+        {
+            receipt = receipt.with(
+                place: receipt.place,
+                count: receipt.count + 1,
+                cost: receipt.cost + next.receipt.cost
+            )
+            unread.remove(at: first)
+        }
+        machine.finish(receipt, now: now)
+    }
+
+    func receive(_ frame: UnsafeRawBufferPointer, over connection: UInt64, now: MonotonicTime) {
+        let arrival = machine.receive(frame, over: connection, now: now, into: &actions)
+        if let arrival { actions.append(.arrived(arrival)) }
     }
 
     // MARK: What it is told
@@ -222,56 +250,7 @@ final class MachineEnd {
     private func run(_ action: SessionMachine.Action, now: MonotonicTime) {
         if isOver, case .closeConnection = action {} else if isOver { return fail("something came behind the end") }
         switch action {
-        case .push(let message, let receipt):
-            let method = peerMethods[message.method] ?? "?"
-            let id = Self.id(message.payload)
-            received[method, default: []].append(id)
-            unread.append(Unread(source: method, id: id, receipt: receipt))
-        case .begin(let request, let message, _):
-            let kind = String((peerMethods[message.method] ?? "?").dropFirst(4))
-            let hasParts = kind == "client" || kind == "both"
-            if hasParts != message.hasParts { fail("parts_follow is wrong in \(kind)") }
-            let parts = kind == "server" || kind == "both" ? 3 : 0
-            work.append(
-                Work(
-                    request: request,
-                    kind: kind,
-                    id: Self.id(message.payload),
-                    partsToSend: parts,
-                    hasEnded: !hasParts
-                )
-            )
-        case .completed(let id, let message):
-            guard let call = calls.removeValue(forKey: id) else { return fail("a call ended twice") }
-            endedCallCount += 1
-            let answer = Self.id(message.payload)
-            if message.status == 0 {
-                let expected =
-                    call.sentParts.isEmpty && call.kind != "client" && call.kind != "both"
-                    ? call.id : UInt32(call.sentParts.count)
-                if answer != expected, call.hasEnded || call.kind == "unary" {
-                    fail("\(call.kind) was answered with \(answer), not \(expected)")
-                }
-                let parts = call.kind == "server" || call.kind == "both" ? 3 : 0
-                if call.responseParts.count != parts {
-                    fail("\(call.kind) has \(call.responseParts.count) response parts, not \(parts)")
-                }
-            }
-            if call.responseParts != call.responseParts.sorted() { fail("response parts are out of order") }
-        case .requestPart(let request, let message, let receipt):
-            let id = Self.id(message.payload)
-            if let index = work.firstIndex(where: { $0.request == request }) {
-                if work[index].hasEnded { fail("a part came behind the end") }
-                if let last = work[index].requestParts.last, last >= id { fail("request parts are out of order") }
-                work[index].requestParts.append(id)
-            }
-            unread.append(Unread(source: "request \(request.serial)", id: id, receipt: receipt))
-        case .responsePart(let request, let message, let receipt):
-            let id = Self.id(message.payload)
-            if calls[request] == nil { fail("a response part of a call that has ended") }
-            if let last = calls[request]?.responseParts.last, last >= id { fail("response parts are out of order") }
-            calls[request]?.responseParts.append(id)
-            unread.append(Unread(source: "response \(request)", id: id, receipt: receipt))
+        case .arrived(let arrival): take(arrival)
         case .requestEnded(let request):
             if let index = work.firstIndex(where: { $0.request == request }) { work[index].hasEnded = true }
         case .accepted(let number):
@@ -295,7 +274,7 @@ final class MachineEnd {
             }
             sent[id]?.outcome = message.outcome
             sent[id]?.isLeftOver = true
-        case .failed(let id, _):
+        case .failed(let id, _, _):
             guard calls.removeValue(forKey: id) != nil else { return fail("a call ended twice") }
             endedCallCount += 1
         case .refuse(let request, _, _):
@@ -324,6 +303,61 @@ final class MachineEnd {
         case .accused(let goodbye): fail("was accused: \(goodbye.message)")
         case .peerLeaving, .notWelcomed, .sayGoodbye: break
         case .ended: isOver = true
+        }
+    }
+
+    private func take(_ arrival: SessionMachine.Arrival) {
+        switch arrival {
+        case .push(let message, let receipt):
+            let method = peerMethods[message.method] ?? "?"
+            let id = Self.id(message.payload)
+            received[method, default: []].append(id)
+            unread.append(Unread(source: method, id: id, receipt: receipt))
+        case .request(let request, let message, _):
+            let kind = String((peerMethods[message.method] ?? "?").dropFirst(4))
+            let hasParts = kind == "client" || kind == "both"
+            if hasParts != message.hasParts { fail("parts_follow is wrong in \(kind)") }
+            let parts = kind == "server" || kind == "both" ? 3 : 0
+            work.append(
+                Work(
+                    request: request,
+                    kind: kind,
+                    id: Self.id(message.payload),
+                    partsToSend: parts,
+                    hasEnded: !hasParts
+                )
+            )
+        case .response(let id, let message, _):
+            guard let call = calls.removeValue(forKey: id) else { return fail("a call ended twice") }
+            endedCallCount += 1
+            let answer = Self.id(message.payload)
+            if message.status == 0 {
+                let expected =
+                    call.sentParts.isEmpty && call.kind != "client" && call.kind != "both"
+                    ? call.id : UInt32(call.sentParts.count)
+                if answer != expected, call.hasEnded || call.kind == "unary" {
+                    fail("\(call.kind) was answered with \(answer), not \(expected)")
+                }
+                let parts = call.kind == "server" || call.kind == "both" ? 3 : 0
+                if call.responseParts.count != parts {
+                    fail("\(call.kind) has \(call.responseParts.count) response parts, not \(parts)")
+                }
+            }
+            if call.responseParts != call.responseParts.sorted() { fail("response parts are out of order") }
+        case .requestPart(let request, let message, let receipt):
+            let id = Self.id(message.payload)
+            if let index = work.firstIndex(where: { $0.request == request }) {
+                if work[index].hasEnded { fail("a part came behind the end") }
+                if let last = work[index].requestParts.last, last >= id { fail("request parts are out of order") }
+                work[index].requestParts.append(id)
+            }
+            unread.append(Unread(source: "request \(request.serial)", id: id, receipt: receipt))
+        case .responsePart(let request, let message, let receipt, _):
+            let id = Self.id(message.payload)
+            if calls[request] == nil { fail("a response part of a call that has ended") }
+            if let last = calls[request]?.responseParts.last, last >= id { fail("response parts are out of order") }
+            calls[request]?.responseParts.append(id)
+            unread.append(Unread(source: "response \(request)", id: id, receipt: receipt))
         }
     }
 }

@@ -131,7 +131,8 @@ final class MachineHostilePeer {
     func feed(_ frame: [UInt8]) {
         // What is done for an action may use the frame.
         frame.withUnsafeBytes {
-            machine.receive($0, over: connection, now: now, into: &actions)
+            let arrival = machine.receive($0, over: connection, now: now, into: &actions)
+            if let arrival { actions.append(.arrived(arrival)) }
             run()
         }
     }
@@ -335,11 +336,12 @@ final class MachineHostilePeer {
         let event = event(of: action)
         if keepsEvents { events.append(event) }
         switch action {
-        case .push(_, let receipt), .requestPart(_, _, let receipt), .responsePart(_, _, let receipt):
+        case .arrived(.push(_, let receipt)), .arrived(.requestPart(_, _, let receipt)),
+            .arrived(.responsePart(_, _, let receipt, _)):
             receipts.append(receipt)
-        case .begin(let request, _, _): running.append(request)
+        case .arrived(.request(let request, _, _)): running.append(request)
         case .refuse(let request, _, _): respond(to: request)
-        case .completed(let id, _), .failed(let id, _):
+        case .arrived(.response(let id, _, _)), .failed(let id, _, _):
             guard let index = calls.firstIndex(of: id) else { return fail("a call ended twice") }
             calls.remove(at: index)
         case .opened(_, let isResumed):
@@ -351,16 +353,16 @@ final class MachineHostilePeer {
 
     private func event(of action: SessionMachine.Action) -> Event {
         switch action {
-        case .push(let message, _): .push(method: message.method)
-        case .begin(let request, _, _): .begun(serial: request.serial)
-        case .completed(_, let message): .completed(status: message.status)
-        case .requestPart(let request, _, _): .requestPart(serial: request.serial)
-        case .responsePart: .responsePart
+        case .arrived(.push(let message, _)): .push(method: message.method)
+        case .arrived(.request(let request, _, _)): .begun(serial: request.serial)
+        case .arrived(.response(_, let message, _)): .completed(status: message.status)
+        case .arrived(.requestPart(let request, _, _)): .requestPart(serial: request.serial)
+        case .arrived(.responsePart): .responsePart
         case .requestEnded(let request): .requestEnded(serial: request.serial)
         case .accepted: .accepted
         case .messageEnded(_, let outcome): .messageEnded(outcome)
         case .leftOver(let message, _): .leftOver(message.outcome)
-        case .failed(_, let code): .failed(code)
+        case .failed(_, let code, _): .failed(code)
         case .refuse(_, _, let refusal): .refused(refusal)
         case .cancelRequest(let request): .cancelled(serial: request.serial)
         case .method(let number, let name): .method(number: number, name: name)

@@ -221,7 +221,8 @@ final class MachineMatrixEnd {
     }
 
     func receive(_ frame: [UInt8], over id: UInt64? = nil, now: MonotonicTime) {
-        machine.receive(copy(frame), over: id ?? machine.connectionID, now: now, into: &actions)
+        let arrival = machine.receive(copy(frame), over: id ?? machine.connectionID, now: now, into: &actions)
+        if let arrival { actions.append(.arrived(arrival)) }
     }
 
     /// Returns what has been done since, as a line.
@@ -235,9 +236,10 @@ final class MachineMatrixEnd {
     func note() {
         for action in actions {
             switch action {
-            case .push(_, let receipt), .requestPart(_, _, let receipt), .responsePart(_, _, let receipt):
+            case .arrived(.push(_, let receipt)), .arrived(.requestPart(_, _, let receipt)),
+                .arrived(.responsePart(_, _, let receipt, _)):
                 if !receipts.contains(receipt) { receipts.append(receipt) }
-            case .begin(let request, _, _): running[request.serial] = request
+            case .arrived(.request(let request, _, _)): running[request.serial] = request
             default: break
             }
         }
@@ -318,16 +320,17 @@ extension MachineMatrixEnd {
     private func line(_ action: SessionMachine.Action) -> String {
         func number(_ message: InboundMessage) -> String { Self.number(message.payload) }
         return switch action {
-        case .push(let message, _): "push" + number(message)
-        case .begin(let request, let message, _): "begin \(request.serial)\(message.hasParts ? " with parts" : "")"
-        case .completed(let id, let message): "complete \(name(id))" + number(message)
-        case .requestPart(let request, let message, _): "part\(number(message)) of \(request.serial)"
-        case .responsePart(let id, let message, _): "answer\(number(message)) to \(name(id))"
+        case .arrived(.push(let message, _)): "push" + number(message)
+        case .arrived(.request(let request, let message, _)):
+            "begin \(request.serial)\(message.hasParts ? " with parts" : "")"
+        case .arrived(.response(let id, let message, _)): "complete \(name(id))" + number(message)
+        case .arrived(.requestPart(let request, let message, _)): "part\(number(message)) of \(request.serial)"
+        case .arrived(.responsePart(let id, let message, _, _)): "answer\(number(message)) to \(name(id))"
         case .requestEnded(let request): "end of \(request.serial)"
         case .accepted(let number): "accepted #\(number)"
         case .messageEnded(let number, let outcome): "#\(number) \(outcome)"
         case .leftOver(let message, _): "left over \(message.payload.first ?? 0) \(message.outcome)"
-        case .failed(let id, let code): "fail \(name(id)) \(code)"
+        case .failed(let id, let code, _): "fail \(name(id)) \(code)"
         case .refuse(let request, _, let refusal): "refuse \(request.serial) \(refusal)"
         case .cancelRequest(let request): "cancel \(request.serial)"
         case .method(let number, let name): "method \(number) \(name)"

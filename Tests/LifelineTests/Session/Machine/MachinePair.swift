@@ -19,10 +19,14 @@ final class MachinePair {
     /// How often an end has had nothing to offer, and said so before.
     private(set) var idleOfferCount = 0
 
-    init(_ options: SessionOptions) {
+    /// - Parameters:
+    ///   - takesShortWay: whether messages with nothing special go the short way where they can.
+    ///   - finishesRuns: whether ends say of several messages at once that they are processed.
+    init(_ options: SessionOptions, takesShortWay: Bool = true, finishesRuns: Bool = false) {
         self.options = options
         client = MachineEnd("client", .client, options)
         server = MachineEnd("server", .server, options)
+        for end in ends { (end.takesShortWay, end.finishesRuns) = (takesShortWay, finishesRuns) }
     }
 
     var ends: [MachineEnd] { [client, server] }
@@ -66,6 +70,7 @@ final class MachinePair {
         let next = MachineEnd("server", .server, options)
         next.nextID = server.nextID
         next.received = server.received
+        (next.takesShortWay, next.finishesRuns) = (server.takesShortWay, server.finishesRuns)
         server = next
         known = nil
     }
@@ -128,12 +133,12 @@ final class MachinePair {
 
     private func receive(_ frame: UnsafeRawBufferPointer, _ isClient: Bool) {
         if isClient {
-            client.machine.receive(frame, over: connection, now: now, into: &client.actions)
+            client.receive(frame, over: connection, now: now)
             client.run(now: now)
         } else if let inner = try? InboundFrame(parsing: frame), inner.kind == .hello {
             open(inner.body)
         } else {
-            server.machine.receive(frame, over: connection, now: now, into: &server.actions)
+            server.receive(frame, over: connection, now: now)
             server.run(now: now)
         }
     }

@@ -39,7 +39,10 @@ import Testing
         ServerOpening(version: 1, credentials: credentials, isResumed: false, terms: terms).write(to: &bytes)
         var actions: [SessionMachine.Action] = []
         _ = offer(&machine)
-        bytes.dropFirst(1).withUnsafeBytes { machine.receive($0, over: number, now: now, into: &actions) }
+        let arrival = bytes.dropFirst(1).withUnsafeBytes {
+            machine.receive($0, over: number, now: now, into: &actions)
+        }
+        #expect(arrival == nil)
         return actions
     }
 
@@ -49,7 +52,8 @@ import Testing
         return count
     }
 
-    /// Loses the connection and the session. Returns the pushes that are in doubt, and how many bytes go to the next one.
+    /// Loses the connection and the session. Returns the pushes that are in doubt, and how many bytes go to the next
+    /// one.
     private func lose(_ machine: inout SessionMachine) -> (inDoubt: [[UInt8]], carriedByteCount: Int) {
         var actions: [SessionMachine.Action] = []
         machine.disconnected(1, now: now, into: &actions)
@@ -89,8 +93,8 @@ import Testing
         for (frame, isRefused) in [(Array("TTP/1.1 400".utf8), true), ([0x22, 0x00], false), ([0x12, 0x00], true)] {
             var machine = SessionMachine(role: .client, options: SessionOptions())
             var actions: [SessionMachine.Action] = []
-            frame.withUnsafeBytes { machine.receive($0, over: 1, now: now, into: &actions) }
-            #expect(actions.isEmpty)
+            let arrival = frame.withUnsafeBytes { machine.receive($0, over: 1, now: now, into: &actions) }
+            #expect(actions.isEmpty && arrival == nil)
             machine.connected(over: 1, now: now, into: &actions)
             _ = offer(&machine)
             machine.offered(hasRoom: true, now: now, into: &actions)

@@ -1,5 +1,6 @@
-import Lifeline
 import LifelineCore
+
+@testable import Lifeline
 
 /// A random story of two ends of a session: calls of all kinds, connections that are cut in the midst of frames,
 /// readers that are slow, and at the end a look whether everything came once, in order, or is accounted for.
@@ -15,7 +16,7 @@ final class MachineStory {
     private let losesSessions: Bool
     private(set) var totals = Totals()
 
-    init(seed: UInt64) {
+    init(seed: UInt64, takesShortWay: Bool = true) {
         self.seed = seed
         random = SplitMix64(seed: seed)
         var options = SessionOptions()
@@ -26,7 +27,8 @@ final class MachineStory {
             options.maximumRunningCount = 8
         }
         losesSessions = Int.random(in: 0..<4, using: &random) == 0
-        pair = MachinePair(options)
+        let finishesRuns = Int.random(in: 0..<2, using: &random) == 0
+        pair = MachinePair(options, takesShortWay: takesShortWay, finishesRuns: finishesRuns)
     }
 
     /// Plays the story. Returns what is wrong; nil when nothing is.
@@ -37,6 +39,28 @@ final class MachineStory {
         }
         pair.finish()
         return (pair.failure ?? pair.check()).map { "seed \(seed): \($0)" }
+    }
+
+    /// Plays it for two steps. Returns what came of it.
+    fileprivate func goOn() -> [String] {
+        for _ in 0..<2 { step() }
+        return pair.ends.map { end in
+            let machine = end.machine.nextDeadline.map { "\($0)" } ?? "never"
+            return "\(machine) \(end.machine.keptSize) \(end.machine.keptByteCount) \(end.machine.waitingCount)"
+                + " \(end.machine.requestCount) \(end.machine.runningCount) \(end.machine.nextNumber)"
+        } + [pair.toServer, pair.toClient].map { "\($0.count) \($0.hashValue)" } + [pair.failure ?? "no failure"]
+    }
+
+    /// Plays a story and the same one again, in which no message goes the short way. Returns what differs; nil when
+    /// nothing does.
+    static func compareWays(seed: UInt64, stepCount: Int = 250) -> (difference: String?, plainCount: Int) {
+        let stories = [MachineStory(seed: seed), MachineStory(seed: seed, takesShortWay: false)]
+        for count in 0..<stepCount / 2 {
+            let states = stories.map { $0.goOn() }
+            if states[0] != states[1] { return ("seed \(seed), round \(count): \(states)", 0) }
+        }
+        let ends = stories[0].pair.ends + stories[0].pair.oldServers
+        return (stories[0].pair.failure, ends.reduce(0) { $0 + $1.plainCount })
     }
 
     private func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }

@@ -216,6 +216,39 @@ import Testing
         }
     }
 
+    /// The messages before the one that its handler has in hand count as processed, though it asks for no more.
+    @Test func aHandlerThatWaitsHoldsBackOneMessage() async throws {
+        let (third, goOn) = (Event(), Event())
+        let wait = SessionMethod.clientStream("t.T/Wait") {
+            (messages: SessionMessages<TestMessage>, _) -> TestMessage in
+            var count = 0
+            for try await _ in messages {
+                count += 1
+                if count == 3 {
+                    third.signal()
+                    try await goOn.wait()
+                }
+            }
+            return TestMessage(number: count)
+        }
+        try await withClient(wait, echo) { client, server, _ in
+            try await client.ask("t.T/Wait", hasParts: true)
+            let parts = try (1...5).flatMap { try Frame.part(Self.payload($0)).withDelimitedBytes { Array($0) } }
+            try await client.socket.write(parts)
+            try await third.wait()
+            // The name, the request and two parts.
+            try await waitUntilProcessed(4, by: server)
+            try await expectEcho(client)
+            let session = try #require(server.sessions.first)
+            #expect(session.engine.state.withLock { $0.machine.inbound.processed } == 4)
+            goOn.signal()
+            try await client.endParts()
+            #expect(try Self.text(await nextResponse(of: client).payload) == "5")
+            // And the name, the request and the end of the echo and of the stream.
+            try await waitUntilProcessed(10, by: server)
+        }
+    }
+
     @Test func aMessageThatIsMalformed() async throws {
         try await withClient(collect, chat, echo) { client, _, _ in
             for (serial, method) in [(1, "t.T/Collect"), (2, "t.T/Chat")] as [(UInt32, String)] {

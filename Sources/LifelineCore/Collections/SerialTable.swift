@@ -1,0 +1,128 @@
+/// Values under 32-bit numbers: what a dictionary is for, at a fraction of the cost of its hash function.
+///
+/// A number's slot is the top of its product with a factor, which each table draws: a peer that chooses the numbers
+/// cannot choose ones whose slots meet. A slot that is taken gives way to the next one. At most half of them are taken,
+/// so that every operation takes constant time on average. Memory follows the most values there were at once, until
+/// there are none.
+///
+/// All of it can be inlined: other modules specialize it.
+@usableFromInline
+package struct SerialTable<Value: Sendable>: Sendable {
+    @usableFromInline
+    struct Slot: Sendable {
+        @usableFromInline var key: UInt32 = 0
+        @usableFromInline var value: Value?
+
+        @inlinable init() {}
+    }
+
+    /// As many as a power of two, or none.
+    @usableFromInline var slots: [Slot] = []
+    /// How far a product is shifted to be the index of a slot.
+    @usableFromInline var shift: UInt32 = 32
+    @usableFromInline let factor: UInt32
+    @usableFromInline package internal(set) var count = 0
+
+    @inlinable package init() { factor = UInt32.random(in: 0...UInt32.max) | 1 }
+
+    @inlinable package var isEmpty: Bool { count == 0 }
+
+    /// All, in the order of their numbers.
+    package var elements: [(key: UInt32, value: Value)] {
+        slots.compactMap { slot in slot.value.map { (slot.key, $0) } }.sorted { $0.key < $1.key }
+    }
+
+    /// The value of a number; nil where there is none. Setting nil removes it.
+    @inlinable
+    package subscript(key: UInt32) -> Value? {
+        get { index(of: key).flatMap { slots[$0].value } }
+        _modify {
+            if let index = index(of: key) {
+                defer { if slots[index].value == nil { close(index) } }
+                yield &slots[index].value
+            } else {
+                var value: Value?
+                defer { if let value { insert(key, value) } }
+                yield &value
+            }
+        }
+    }
+
+    /// Adds a value for a number that has none. Returns false where it has one.
+    @inlinable
+    package mutating func insertNew(_ key: UInt32, _ value: Value) -> Bool {
+        if index(of: key) != nil { return false }
+        insert(key, value)
+        return true
+    }
+
+    @inlinable
+    @discardableResult
+    package mutating func removeValue(forKey key: UInt32) -> Value? {
+        guard let index = index(of: key) else { return nil }
+        let value = slots[index].value
+        close(index)
+        return value
+    }
+
+    // MARK: Slots
+
+    @inlinable
+    @inline(__always)
+    func firstIndex(of key: UInt32) -> Int { Int(truncatingIfNeeded: (key &* factor) &>> shift) }
+
+    @inlinable
+    func index(of key: UInt32) -> Int? {
+        if count == 0 { return nil }
+        var index = firstIndex(of: key)
+        while slots[index].value != nil {
+            if slots[index].key == key { return index }
+            index = (index &+ 1) & (slots.count &- 1)
+        }
+        return nil
+    }
+
+    @inlinable
+    mutating func insert(_ key: UInt32, _ value: Value) {
+        if 2 &* count >= slots.count { grow() }
+        var index = firstIndex(of: key)
+        while slots[index].value != nil { index = (index &+ 1) & (slots.count &- 1) }
+        slots[index].key = key
+        slots[index].value = value
+        count += 1
+    }
+
+    /// Frees a slot: values behind it that it has kept from a better one move up.
+    @inlinable
+    mutating func close(_ free: Int) {
+        count -= 1
+        if count == 0, slots.count > 64 {
+            (slots, shift) = ([], 32)
+            return
+        }
+        var free = free
+        slots[free].value = nil
+        var index = (free &+ 1) & (slots.count &- 1)
+        while slots[index].value != nil {
+            let distance = (index &- firstIndex(of: slots[index].key)) & (slots.count &- 1)
+            if distance >= (index &- free) & (slots.count &- 1) {
+                slots[free].key = slots[index].key
+                slots[free].value = slots[index].value.take()
+                free = index
+            }
+            index = (index &+ 1) & (slots.count &- 1)
+        }
+    }
+
+    @inlinable
+    @inline(never)
+    mutating func grow() {
+        let older = slots
+        slots = Array(repeating: Slot(), count: max(8, 2 * older.count))
+        shift = 32 - UInt32(slots.count.trailingZeroBitCount)
+        count = 0
+        for slot in older {
+            if let value = slot.value { insert(slot.key, value) }
+        }
+    }
+}
