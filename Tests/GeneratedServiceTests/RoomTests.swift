@@ -4,9 +4,18 @@ import SampleServices
 import Testing
 
 /// Calls `body` with a client of a server with `service`, over TCP.
-func withSession(serving service: any SessionService, _ body: (SessionClient) async throws -> Void) async throws {
-    let anyPort = Endpoint.tcp(host: "127.0.0.1", port: 0)
-    try await withSessionServer(listeningOn: anyPort, services: [service]) { server in
+func withSession(
+    serving service: any SessionService,
+    configuration: SessionServerConfiguration = .init(),
+    interceptors: [any SessionServerInterceptor] = [],
+    _ body: (SessionClient) async throws -> Void
+) async throws {
+    try await withSessionServer(
+        listeningOn: .tcp(host: "127.0.0.1", port: 0),
+        configuration: configuration,
+        services: [service],
+        interceptors: interceptors
+    ) { server in
         try await withSessionClient(to: server.boundEndpoints[0], body)
     }
 }

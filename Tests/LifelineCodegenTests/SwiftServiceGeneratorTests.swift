@@ -183,6 +183,60 @@ import Testing
         }
     }
 
+    @Test(arguments: ["", "option (lifeline.call) = true;", "option (lifeline.call) = false;"])
+    func aUnaryMethodCanHaveASynchronousHandler(otherOption: String) throws {
+        let swift = try swiftOfMethod("X(M) returns (M)", "option (lifeline.synchronous) = true; \(otherOption)")
+        for part in [
+            """
+            protocol SHandler: Lifeline.SessionService {
+                /// Says it.
+                ///
+                /// A synchronous handler: runs where frames are read, so it must not block or compute for long. With
+                /// interceptors, or with `HandlerExecutor.globalPool`, it runs as other handlers do.
+                func x(_ request: M, context: Lifeline.SessionContext) throws -> M
+            }
+
+            """,
+            "            .unary(\"S/X\") { try self.x($0, context: $1) },\n",
+            "    nonisolated(nonsending) func x(\n",
+        ] {
+            #expect(swift.contains(part), "\(part)")
+        }
+    }
+
+    @Test func aPushToTheServerCanHaveASynchronousHandler() throws {
+        let method = "X(stream M) returns (google.protobuf.Empty)"
+        let swift = try swiftOfMethod(method, "option (lifeline.synchronous) = true;")
+        #expect(swift.contains("    func x(_ message: M, context: Lifeline.SessionContext) throws\n"))
+        #expect(swift.contains("            .push(\"S/X\") { try self.x($0, context: $1) },\n"))
+    }
+
+    /// With false, the option changes nothing, and so any method can have it.
+    @Test(arguments: [
+        "X(M) returns (M)", "X(M) returns (stream M)", "X(stream M) returns (M)", "X(stream M) returns (stream M)",
+        "X(stream M) returns (google.protobuf.Empty)", "X(google.protobuf.Empty) returns (stream M)",
+    ])
+    func handlersAreSynchronousOnlyByTheOption(method: String) throws {
+        let swift = try swiftOfMethod(method, "option (lifeline.synchronous) = false;")
+        #expect(try swift == swiftOfMethod(method, ""))
+    }
+
+    /// What is made of a service S with one method.
+    private func swiftOfMethod(_ method: String, _ options: String) throws -> String {
+        try swift(
+            """
+            syntax = "proto3";
+            import "google/protobuf/empty.proto";
+            import "lifeline/options.proto";
+            message M {}
+            service S {
+              // Says it.
+              rpc \(method) { \(options) }
+            }
+            """
+        )
+    }
+
     /// Another option may have the same number, and another type.
     @Test func optionsOfOthersAreLeftAlone() throws {
         let swift = try swift(
@@ -191,11 +245,17 @@ import Testing
             import "google/protobuf/descriptor.proto";
             import "google/protobuf/empty.proto";
             message M {}
-            extend google.protobuf.MethodOptions { M message = 50001; string text = 51270; }
-            service S { rpc X(stream M) returns (google.protobuf.Empty) { option (message) = {}; option (text) = "x"; } }
+            extend google.protobuf.MethodOptions { M message = 50001; string a = 51270; string b = 51271; }
+            service S {
+              rpc X(stream M) returns (google.protobuf.Empty) {
+                option (message) = {};
+                option (a) = "x";
+                option (b) = "x";
+              }
+            }
             """
         )
-        #expect(swift.contains(".push(\"S/X\")"))
+        #expect(swift.contains(".push(\"S/X\") { try await self.x("))
     }
 
     @Test func theOptionsNeedNoSwift() throws {

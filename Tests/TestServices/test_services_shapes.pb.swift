@@ -645,6 +645,192 @@ extension Test_Services_CallsHandler {
     public var methods: [Lifeline.SessionMethod] { testServicesCallsMethods }
 }
 
+/// Methods whose handlers are synchronous by an option, and methods whose handlers are not.
+///
+/// A client of `test.services.Synchronous`.
+public struct Test_Services_SynchronousClient: Sendable {
+    /// The session that the service is called over.
+    public let session: Lifeline.SessionClient
+
+    /// Makes a client that calls the service over `session`.
+    public init(_ session: Lifeline.SessionClient) {
+        self.session = session
+    }
+
+    /// A request and its response.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    public nonisolated(nonsending) func unary(
+        _ request: Test_Services_Question,
+        timeout: Swift.Duration? = .seconds(30),
+        metadata: Lifeline.SessionMetadata = [:]
+    ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
+        try await session.call(
+            "test.services.Synchronous/Unary",
+            request,
+            returning: Test_Services_Answer.self,
+            timeout: timeout,
+            metadata: metadata
+        )
+    }
+
+    /// A message to the server.
+    ///
+    /// Returns when the session has accepted the message. There is no answer to it.
+    ///
+    /// - Parameters:
+    ///   - delivery: what is promised of the message. Default: processed exactly once, in order.
+    ///   - stage: what to wait for: that the message is accepted, or that it is processed. Default: accepted.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    /// - Throws: `SessionError`.
+    public nonisolated(nonsending) func clientPush(
+        _ message: Test_Services_Question,
+        delivery: Lifeline.SessionDelivery = .reliable,
+        until stage: Lifeline.SessionPushStage = .accepted,
+        metadata: Lifeline.SessionMetadata = [:]
+    ) async throws(Lifeline.SessionError) {
+        try await session.push(
+            "test.services.Synchronous/ClientPush",
+            message,
+            delivery: delivery,
+            until: stage,
+            metadata: metadata
+        )
+    }
+
+    /// - Parameters:
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    public nonisolated(nonsending) func emptyUnary(
+        _ request: Google_Protobuf_Empty,
+        timeout: Swift.Duration? = .seconds(30),
+        metadata: Lifeline.SessionMetadata = [:]
+    ) async throws(Lifeline.SessionError) -> Google_Protobuf_Empty {
+        try await session.call(
+            "test.services.Synchronous/EmptyUnary",
+            request,
+            returning: Google_Protobuf_Empty.self,
+            timeout: timeout,
+            metadata: metadata
+        )
+    }
+
+    /// The other option changes nothing of this one.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    public nonisolated(nonsending) func call(
+        _ request: Test_Services_Question,
+        timeout: Swift.Duration? = .seconds(30),
+        metadata: Lifeline.SessionMetadata = [:]
+    ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
+        try await session.call(
+            "test.services.Synchronous/Call",
+            request,
+            returning: Test_Services_Answer.self,
+            timeout: timeout,
+            metadata: metadata
+        )
+    }
+
+    /// Waits, as without the option.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the response may take, from now on; nil: as long as it takes. Default: 30 s.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    /// - Throws: `SessionError`; `SessionError.status` is what the server answered in place of a response.
+    public nonisolated(nonsending) func waiting(
+        _ request: Test_Services_Question,
+        timeout: Swift.Duration? = .seconds(30),
+        metadata: Lifeline.SessionMetadata = [:]
+    ) async throws(Lifeline.SessionError) -> Test_Services_Answer {
+        try await session.call(
+            "test.services.Synchronous/Waiting",
+            request,
+            returning: Test_Services_Answer.self,
+            timeout: timeout,
+            metadata: metadata
+        )
+    }
+
+    /// Ends when the handler has returned, and throws `SessionError`. Leaving the loop cancels it.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long all of it may take, from the beginning of an iteration; nil: as long as it takes.
+    ///     Default: nil.
+    ///   - metadata: what travels beside the message. Default: nothing.
+    public func stream(
+        _ request: Test_Services_Question,
+        timeout: Swift.Duration? = nil,
+        metadata: Lifeline.SessionMetadata = [:]
+    ) -> Lifeline.SessionStream<Test_Services_Answer> {
+        session.stream(
+            "test.services.Synchronous/Stream",
+            request,
+            of: Test_Services_Answer.self,
+            timeout: timeout,
+            metadata: metadata
+        )
+    }
+}
+
+/// Methods whose handlers are synchronous by an option, and methods whose handlers are not.
+///
+/// The methods that a server of `test.services.Synchronous` implements.
+public protocol Test_Services_SynchronousHandler: Lifeline.SessionService {
+    /// A request and its response.
+    ///
+    /// A synchronous handler: runs where frames are read, so it must not block or compute for long. With
+    /// interceptors, or with `HandlerExecutor.globalPool`, it runs as other handlers do.
+    func unary(_ request: Test_Services_Question, context: Lifeline.SessionContext) throws -> Test_Services_Answer
+
+    /// A message to the server.
+    ///
+    /// A synchronous handler: runs where frames are read, so it must not block or compute for long. With
+    /// interceptors, or with `HandlerExecutor.globalPool`, it runs as other handlers do.
+    func clientPush(_ message: Test_Services_Question, context: Lifeline.SessionContext) throws
+
+    /// A synchronous handler: runs where frames are read, so it must not block or compute for long. With
+    /// interceptors, or with `HandlerExecutor.globalPool`, it runs as other handlers do.
+    func emptyUnary(_ request: Google_Protobuf_Empty, context: Lifeline.SessionContext) throws -> Google_Protobuf_Empty
+
+    /// The other option changes nothing of this one.
+    ///
+    /// A synchronous handler: runs where frames are read, so it must not block or compute for long. With
+    /// interceptors, or with `HandlerExecutor.globalPool`, it runs as other handlers do.
+    func call(_ request: Test_Services_Question, context: Lifeline.SessionContext) throws -> Test_Services_Answer
+
+    /// Waits, as without the option.
+    func waiting(_ request: Test_Services_Question, context: Lifeline.SessionContext) async throws -> Test_Services_Answer
+
+    func stream(_ request: Test_Services_Question, to stream: Lifeline.SessionStreamWriter<Test_Services_Answer>, context: Lifeline.SessionContext) async throws
+}
+
+extension Test_Services_SynchronousHandler {
+    /// The methods of `test.services.Synchronous` that clients call, by their names on the wire.
+    public var testServicesSynchronousMethods: [Lifeline.SessionMethod] {
+        [
+            .unary("test.services.Synchronous/Unary") { try self.unary($0, context: $1) },
+            .push("test.services.Synchronous/ClientPush") { try self.clientPush($0, context: $1) },
+            .unary("test.services.Synchronous/EmptyUnary") { try self.emptyUnary($0, context: $1) },
+            .unary("test.services.Synchronous/Call") { try self.call($0, context: $1) },
+            .unary("test.services.Synchronous/Waiting") { try await self.waiting($0, context: $1) },
+            .stream("test.services.Synchronous/Stream") { try await self.stream($0, to: $1, context: $2) },
+        ]
+    }
+
+    /// `testServicesSynchronousMethods`.
+    ///
+    /// A type that handles other services, too, declares `methods` itself, as the sum of all their methods.
+    public var methods: [Lifeline.SessionMethod] { testServicesSynchronousMethods }
+}
+
 /// Has methods that are no longer to be called.
 ///
 /// A client of `test.services.PartlyDeprecated`.

@@ -51,10 +51,7 @@ enum SchemaCheck {
 }
 
 extension Google_Protobuf_FileDescriptorProto {
-    /// "file.proto:12", or just the file's name when protoc sent no positions.
     fileprivate func position(of path: [Int32]) -> String {
-        guard let location = sourceCodeInfo.location.first(where: { $0.path == path }), let line = location.span.first
-        else { return name }
-        return "\(name):\(line + 1)"
+        GeneratorError.place(sourceCodeInfo.location.first { $0.path == path }, in: name)
     }
 }

@@ -1,6 +1,7 @@
 internal import SwiftProtobufPluginLibrary
 
-/// Refuses services whose Swift would not compile, for reasons that lie in several files.
+/// Refuses services whose Swift would not compile, for reasons that lie in several files, and options that a method
+/// cannot have.
 struct ServiceCheck {
     let schema: Schema
     let options: GeneratorOptions
@@ -15,6 +16,7 @@ struct ServiceCheck {
             }
             for file in files { try checkModules(of: file) }
         }
+        for file in files { try checkOptions(of: file) }
         try checkNames(of: files)
     }
 
@@ -27,6 +29,26 @@ struct ServiceCheck {
             throw GeneratorError(
                 "\(file.name): Services is only, and nothing says which module has \(message.fullName) of \(path). Add "
                     + "--lifeline_opt=ModuleMapping=\(path):SWIFT_MODULE:C_MODULE."
+            )
+        }
+    }
+
+    /// A synchronous handler can neither read a stream nor send one, and pushes to the client have no handler.
+    private func checkOptions(of file: FileDescriptor) throws {
+        let names = ServiceNames(file: file, swiftNames: schema.swiftNames)
+        for method in file.services.flatMap(names.methods) where method.isSynchronous {
+            let kind: String
+            switch method.shape {
+            case .unary, .clientPush: continue
+            case .stream: kind = "a call that is answered by a stream"
+            case .clientStream: kind = "a call with a stream of requests"
+            case .bothWays: kind = "a call with streams in both directions"
+            case .serverPush: kind = "a push to the client"
+            }
+            let place = GeneratorError.place(method.descriptor.sourceCodeInfoLocation, in: file.name)
+            throw GeneratorError(
+                "\(place): method \(method.path) has the option (lifeline.synchronous), and is \(kind). Only calls "
+                    + "without streams and pushes to the server can have it. Remove the option."
             )
         }
     }

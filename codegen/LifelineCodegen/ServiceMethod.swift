@@ -22,6 +22,8 @@ struct ServiceMethod {
     static let empty = "google.protobuf.Empty"
 
     let shape: Shape
+    /// Whether the option `(lifeline.synchronous)` is true. `ServiceCheck` refuses it where no handler can be synchronous.
+    let isSynchronous: Bool
     /// The name of the Swift method, or property: in backticks where it has to be.
     let name: String
     /// How frames name it: `package.Service/Method`.
@@ -38,6 +40,7 @@ struct ServiceMethod {
             isOutputStreamed: method.serverStreaming,
             isAlwaysCall: method.options.isAlwaysCall
         )
+        isSynchronous = method.options.isSynchronous
         self.name = name
         path = "\(method.service.fullName)/\(method.name)"
         descriptor = method
@@ -70,18 +73,21 @@ extension ServiceMethod.Shape {
     }
 }
 
-// MARK: - The option
+// MARK: - The options
 
 extension Google_Protobuf_MethodOptions {
-    /// `(lifeline.call)` of Protos/lifeline/options.proto.
-    private static let call = MessageExtension<OptionalExtensionField<ProtobufBool>, Self>(
-        _protobuf_fieldNumber: 51270,
-        fieldName: "lifeline.call"
-    )
+    /// An option of Protos/lifeline/options.proto.
+    private typealias Option = MessageExtension<OptionalExtensionField<ProtobufBool>, Self>
 
-    /// Whether `(lifeline.call)` is true. It is among the unknown fields, for protoc's request is read without extensions.
-    fileprivate var isAlwaysCall: Bool {
-        let known = try? Self(serializedBytes: unknownFields.data, extensions: SimpleExtensionMap([Self.call]))
-        return known?.getExtensionValue(ext: Self.call) ?? false
+    private static let call = Option(_protobuf_fieldNumber: 51270, fieldName: "lifeline.call")
+    private static let synchronous = Option(_protobuf_fieldNumber: 51271, fieldName: "lifeline.synchronous")
+
+    fileprivate var isAlwaysCall: Bool { isTrue(Self.call) }
+    fileprivate var isSynchronous: Bool { isTrue(Self.synchronous) }
+
+    /// Whether `option` is set to true. It is an unknown field, because protoc's request is read without extensions.
+    private func isTrue(_ option: Option) -> Bool {
+        let known = try? Self(serializedBytes: unknownFields.data, extensions: SimpleExtensionMap([option]))
+        return known?.getExtensionValue(ext: option) ?? false
     }
 }

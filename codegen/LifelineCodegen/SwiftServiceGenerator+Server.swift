@@ -9,8 +9,7 @@ extension SwiftServiceGenerator {
         printer.withIndentation { printer in
             for (index, method) in handled.enumerated() {
                 if index > 0 { printer.print("") }
-                printer.printComments(comments(method))
-                printer.print(requirement(method))
+                printRequirement(method, to: &printer)
             }
         }
         printer.print("}", "", "extension \(names.handler) {")
@@ -36,6 +35,20 @@ extension SwiftServiceGenerator {
         printer.print("}", "")
     }
 
+    private func printRequirement(_ method: ServiceMethod, to printer: inout SourcePrinter) {
+        if method.isSynchronous {
+            printComments(
+                comments(method),
+                "A synchronous handler: runs where frames are read, so it must not block or compute for long. With",
+                "interceptors, or with `HandlerExecutor.globalPool`, it runs as other handlers do.",
+                to: &printer
+            )
+        } else {
+            printer.printComments(comments(method))
+        }
+        printer.print(requirement(method))
+    }
+
     private func requirement(_ method: ServiceMethod) -> String {
         let context = "context: \(session("SessionContext"))"
         let parameters =
@@ -52,12 +65,14 @@ extension SwiftServiceGenerator {
             case .unary, .clientStream: " -> \(output(method))"
             case .stream, .bothWays, .clientPush, .serverPush: ""
             }
-        return "func \(method.name)(\(parameters)) async throws\(result)"
+        let effects = method.isSynchronous ? "throws" : "async throws"
+        return "func \(method.name)(\(parameters)) \(effects)\(result)"
     }
 
     /// Closures, since references to methods are `@Sendable` in Swift 6 only.
     private func registration(_ method: ServiceMethod) -> String {
-        let (path, call) = (method.pathLiteral, "try await self.\(method.name)")
+        let path = method.pathLiteral
+        let call = "\(method.isSynchronous ? "try" : "try await") self.\(method.name)"
         return switch method.shape {
         case .unary: ".unary(\(path)) { \(call)($0, context: $1) }"
         case .stream: ".stream(\(path)) { \(call)($0, to: $1, context: $2) }"

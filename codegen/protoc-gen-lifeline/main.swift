@@ -18,7 +18,8 @@ let usage = """
       Services=true|false|only      whether services become Swift, or nothing else does; true unless told otherwise
       ModuleMapping=FILE_OR_FOLDER:SWIFT_MODULE:C_MODULE      where imported files were generated; may be repeated
 
-    Methods can have the option (lifeline.call): import "lifeline/options.proto", from the folder Protos of Lifeline.
+    Methods can have the options (lifeline.call) and (lifeline.synchronous). They are in "lifeline/options.proto", in the
+    folder Protos of Lifeline, and are described there.
 
     It needs protoc-gen-c (Debian: protobuf-c-compiler) on the path, or where LIFELINE_PROTOC_GEN_C says.
     """
