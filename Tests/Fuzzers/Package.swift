@@ -48,6 +48,23 @@ let package = Package(
             path: "NetlinkMain",
             swiftSettings: strict
         ),
+        // The machine of sessions and its wire, and what the tests of both use.
+        .target(
+            name: "Session",
+            dependencies: ["Core", .product(name: "LifelineMessages", package: "lifeline")],
+            path: "Links/Session",
+            swiftSettings: strict + [.unsafeFlags(["-module-alias", "LifelineCore=Core"])]
+        ),
+        .executableTarget(
+            name: "session",
+            dependencies: [
+                "CLibFuzzer", "Core", "Session", "TestProtos", .product(name: "LifelineMessages", package: "lifeline"),
+            ],
+            path: "SessionMain",
+            swiftSettings: strict + [
+                .unsafeFlags(["-module-alias", "LifelineCore=Core", "-module-alias", "Lifeline=Session"])
+            ]
+        ),
         .executableTarget(
             name: "mutations",
             dependencies: ["CLibFuzzer", "Mutations"],

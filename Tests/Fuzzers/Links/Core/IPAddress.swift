@@ -1,1 +1,0 @@
-../../../../Sources/LifelineCore/Endpoint/IPAddress.swift

@@ -1,1 +1,0 @@
-../../../../Sources/LifelineCore/Text/String+Escaped.swift

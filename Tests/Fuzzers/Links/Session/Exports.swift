@@ -1,0 +1,1 @@
+../../../../Sources/Lifeline/Exports.swift

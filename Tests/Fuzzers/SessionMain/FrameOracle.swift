@@ -1,0 +1,1 @@
+../../LifelineTests/Session/Wire/FrameOracle.swift

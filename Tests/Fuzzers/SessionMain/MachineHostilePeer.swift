@@ -1,0 +1,1 @@
+../../LifelineTests/Session/Machine/MachineHostilePeer.swift
