@@ -8,9 +8,8 @@ extension NIOLockedValueBox where Value: Sendable {
     /// Suspends the task until its waiter is resumed, or the task is cancelled.
     ///
     /// - Parameters:
-    /// - park: keeps the waiter and returns true; or returns false if there is nothing to wait for. Called under the
-    /// lock,
-    ///     unless the task is cancelled already.
+    ///   - park: keeps the waiter and returns true; or returns false if there is nothing to wait for. Called under the
+    ///     lock, unless the task is cancelled already.
     ///   - withdraw: takes the waiter out, if it is still kept. Called under the lock when the task is cancelled.
     @inlinable
     package nonisolated(nonsending) func wait(

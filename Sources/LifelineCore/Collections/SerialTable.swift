@@ -1,9 +1,10 @@
 /// Values under 32-bit numbers: what a dictionary is for, at a fraction of the cost of its hash function.
 ///
-/// A number's slot is the top of its product with a factor, which each table draws: a peer that chooses the numbers
-/// cannot choose ones whose slots meet. A slot that is taken gives way to the next one. At most half of them are taken,
-/// so that every operation takes constant time on average. Memory follows the most values there were at once, until
-/// there are none.
+/// A number's slot is the top of its product with a factor near the golden section, which spreads numbers that follow
+/// one another (Knuth, The Art of Computer Programming, volume 3, section 6.4). Each table draws its own, so that a peer
+/// that chooses the numbers cannot choose ones whose slots meet. A slot that is taken gives way to the next one. At most
+/// half of them are taken, so that operations take constant time on average. Memory follows the most values there were
+/// at once, until there are none.
 ///
 /// All of it can be inlined: other modules specialize it.
 @usableFromInline
@@ -23,7 +24,7 @@ package struct SerialTable<Value: Sendable>: Sendable {
     @usableFromInline let factor: UInt32
     @usableFromInline package internal(set) var count = 0
 
-    @inlinable package init() { factor = UInt32.random(in: 0...UInt32.max) | 1 }
+    @inlinable package init() { factor = 0x9E37_79B1 &+ 2 &* UInt32.random(in: 0..<1 << 20) }
 
     @inlinable package var isEmpty: Bool { count == 0 }
 

@@ -16,6 +16,7 @@ final class InterceptedPush<Message: DelimitedMessage>: Sendable {
         // Nothing of it holds the push itself, which is let go when nobody has it any more.
         task = Task {
             let run = message.run
+            _ = message.handOutNext()
             let push = SessionCall(
                 method,
                 .push,
@@ -31,7 +32,7 @@ final class InterceptedPush<Message: DelimitedMessage>: Sendable {
             } catch {
                 client.clientEnd.failed(method, error, wasDelivered: delivery.value != nil)
             }
-            client.engine.letGo(message, from: run.entries.count)
+            client.engine.letGo(message, processed: run.entries.count)
             delivery.open(with: nil)
         }
     }

@@ -130,7 +130,7 @@ extension SessionEngine {
     /// The inbox of a method, in which pushes are kept from now on.
     func registerInbox(for method: String) -> SessionInbox {
         change { state, _ in
-            let inbox = state.pushInboxes[ExactName(method)] ?? SessionInbox()
+            let inbox = state.pushInboxes[ExactName(method)] ?? SessionInbox(outlivesSessions: true)
             state.pushInboxes[ExactName(method)] = inbox
             state.route(method, to: inbox)
             // One that is registered later is not among those that end with the session.
@@ -196,7 +196,10 @@ extension SessionEngine {
         isAlone: Bool
     ) -> (TakenMessages?, end: Result<Void, SessionError>?) {
         change(isOneOfMany: true) { state, now in
-            if let last { finishProcessed(of: last, &state, now: now) }
+            if let last {
+                inbox.forget(last)
+                finishProcessed(of: last, &state, now: now)
+            }
             if isCancelled {
                 // It may have been woken for a message, which is the next one's then.
                 if let waiter = inbox.takeWaiter() { state.effects.append(.wake(waiter)) }
@@ -205,7 +208,7 @@ extension SessionEngine {
             let (run, end) = inbox.takeRun(isAlone: isAlone)
             guard let run else { return (nil, end) }
             takeLeftovers(run.leftoverSize, &state)
-            return (TakenMessages(run, of: inbox), nil)
+            return (inbox.handOver(run), nil)
         }
     }
 
@@ -222,18 +225,20 @@ extension SessionEngine {
 
     /// Somebody takes no more of what was taken. Those that were not handed out are the next one's.
     ///
-    /// - Parameter head: how many were handed out, which are processed.
-    func letGo(_ messages: TakenMessages, from head: Int) {
-        _ = messages.setProcessed(head)
+    /// - Parameter end: behind those that are processed: all that were handed out.
+    func letGo(_ messages: TakenMessages, processed end: Int) {
+        _ = messages.setProcessed(end)
         change(isOneOfMany: true) { state, now in
+            let (inbox, run) = (messages.inbox, messages.run)
+            inbox.forget(messages)
             finishProcessed(of: messages, &state, now: now)
-            guard head < messages.run.entries.count else { return }
-            let isLeftover = messages.run.session != state.machine.session
-            guard messages.inbox.putBack(messages.run, from: head, isLeftover: isLeftover) else {
-                return finish(messages.run, head..<messages.run.entries.count, &state, now: now)
+            guard let rest = messages.takeBack() else { return }
+            let isLeftover = inbox.outlivesSessions && run.session != state.machine.session
+            guard inbox.putBack(run, from: rest.lowerBound, isLeftover: isLeftover) else {
+                return finish(run, rest, &state, now: now)
             }
-            if isLeftover { state.leftovers.size = state.leftovers.size + messages.run.size(from: head) }
-            if let waiter = messages.inbox.takeWaiter() { state.effects.append(.wake(waiter)) }
+            if isLeftover { state.leftovers.size = state.leftovers.size + run.size(from: rest.lowerBound) }
+            if let waiter = inbox.takeWaiter() { state.effects.append(.wake(waiter)) }
         }
     }
 

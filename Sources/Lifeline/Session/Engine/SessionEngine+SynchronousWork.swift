@@ -1,8 +1,12 @@
 internal import LifelineCore
 
 // Handlers that do not wait: they run on the loop of the connection, behind the read that has brought what they handle,
-// without a task. The responses of all of them take one lock.
+// without a task; in one where that connection is gone. The responses of all of them take one lock. Pushes of a method
+// are handled in order, and so are requests; a push may be handled before a request that came before it.
 extension SessionEngine {
+    /// Responses of so many bytes are not put off: 64 KiB. The session counts them once they are sent.
+    private static var responseByteCount: Int { 64 << 10 }
+
     /// What has come for such a handler.
     enum SynchronousWork {
         case request(InboundRequest)
@@ -34,10 +38,18 @@ extension SessionEngine {
         while !work.isEmpty {
             let owner = owner
             var responses: [(IncomingRequest, EncodedContent)] = []
+            var byteCount = 0
             for item in work {
+                if byteCount >= Self.responseByteCount {
+                    change(isOneOfMany: true) { state, now in respond(responses, &state, now: now) }
+                    (responses, byteCount) = ([], 0)
+                }
                 switch item {
                 case .request(let request):
-                    if let owner { responses.append((request.request, owner.answer(request))) }
+                    guard let owner else { continue }
+                    let response = owner.answer(request)
+                    responses.append((request.request, response))
+                    byteCount += response.byteCount
                 case .cancelled(let request):
                     responses.append((request.request, EncodedContent(unchecked: SessionStatus(.cancelled))))
                 case .taken(let method, let run): owner?.handle(run, of: method)
@@ -46,15 +58,23 @@ extension SessionEngine {
             }
             (work, tellsEnd) = change(isOneOfMany: true) { state, now in
                 for case .taken(_, let run) in work { finish(run, run.head..<run.entries.count, &state, now: now) }
-                for (request, content) in responses {
-                    take(state.machine.lacking(toSend: content.byteCount), in: &state)
-                    respond(to: request, content, &state, now: now)
-                }
+                respond(responses, &state, now: now)
                 let next = state.beginSynchronousWork()
                 return (next, next.isEmpty && state.tellsEndOfSynchronousWork)
             }
         }
         if tellsEnd { owner?.synchronousWorkEnded() }
+    }
+
+    private func respond(
+        _ responses: [(IncomingRequest, EncodedContent)],
+        _ state: inout State,
+        now: MonotonicTime
+    ) {
+        for (request, content) in responses {
+            take(state.machine.lacking(toSend: content.byteCount), in: &state)
+            respond(to: request, content, &state, now: now)
+        }
     }
 
     /// The session is over, so that no more of such work comes. Returns whether all of it is done;
@@ -70,11 +90,11 @@ extension SessionEngine {
 extension SessionEngine.State {
     /// Takes all work, and the pushes of inboxes.
     fileprivate mutating func beginSynchronousWork() -> [SessionEngine.SynchronousWork] {
-        let work = synchronousWork.compactMap { work -> SessionEngine.SynchronousWork? in
+        let work = synchronousWork.flatMap { work -> [SessionEngine.SynchronousWork] in
             switch work {
-            case .request(let request): machine.isWaitedFor(request.request) ? work : .cancelled(request)
-            case .pushes(let method, let inbox): inbox.takeDueRun().map { .taken(method: method, $0) }
-            case .cancelled, .taken: work
+            case .request(let request): [machine.isWaitedFor(request.request) ? work : .cancelled(request)]
+            case .pushes(let method, let inbox): inbox.takeDueRuns().map { .taken(method: method, $0) }
+            case .cancelled, .taken: [work]
             }
         }
         synchronousWork = []

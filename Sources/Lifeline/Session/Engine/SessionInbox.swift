@@ -16,6 +16,9 @@ final class SessionInbox: Sendable {
             let cost: Int
         }
 
+        /// From when on no more is added: 16 KiB, as all bytes stay until the last message is processed.
+        static let fullByteCount = 16 << 10
+
         /// The session and the source of all of them.
         fileprivate let first: SessionMachine.Receipt
         fileprivate(set) var bytes: [UInt8] = []
@@ -40,7 +43,8 @@ final class SessionInbox: Sendable {
         /// run that never becomes empty does not grow for ever.
         @inline(__always)
         fileprivate func takesMore(_ receipt: SessionMachine.Receipt, newest: UInt64) -> Bool {
-            head == 0 && number == newest && session == receipt.session && !isLeftover
+            head == 0 && bytes.count < Self.fullByteCount && number == newest && session == receipt.session
+                && !isLeftover
         }
 
         @inline(__always)
@@ -113,6 +117,8 @@ final class SessionInbox: Sendable {
         var runs: [Run] = []
         /// That of the newest one.
         var lastNumber: UInt64 = 0
+        /// Runs in the hands of readers, of which some messages may not be handed out.
+        var taken: [TakenMessages] = []
         /// How long the last run was that was taken: so much room the next one has from the beginning.
         var room = (byteCount: 0, count: 0)
         /// In the order in which they came. Gone once something is there for them.
@@ -128,9 +134,8 @@ final class SessionInbox: Sendable {
         mutating func beginRun(_ receipt: SessionMachine.Receipt) {
             lastNumber += 1
             var run = Run(receipt, number: lastNumber)
-            // As much as a credit at most, unless users have changed that.
-            run.bytes.reserveCapacity(min(room.byteCount, 256 << 10))
-            run.entries.reserveCapacity(min(room.count, 4 << 10))
+            run.bytes.reserveCapacity(min(room.byteCount, Run.fullByteCount))
+            run.entries.reserveCapacity(min(room.count, 256))
             runs.append(run)
         }
     }
@@ -142,7 +147,13 @@ final class SessionInbox: Sendable {
     /// The number of the synchronous method whose pushes these are; nil: they are no such.
     let synchronousMethod: Int?
 
-    init(synchronousMethod: Int? = nil) { self.synchronousMethod = synchronousMethod }
+    /// Whether it goes on with the next session of a client: pushes do.
+    let outlivesSessions: Bool
+
+    init(synchronousMethod: Int? = nil, outlivesSessions: Bool = false) {
+        self.synchronousMethod = synchronousMethod
+        self.outlivesSessions = outlivesSessions
+    }
 
     // MARK: Under the engine's lock
 
@@ -171,9 +182,10 @@ final class SessionInbox: Sendable {
     }
 
     /// Of a synchronous method: what is to be taken.
-    func takeDueRun() -> Run? {
+    func takeDueRuns() -> [Run] {
         state.isDue = false
-        return takeRun(isAlone: false).0
+        defer { state.runs = [] }
+        return state.runs
     }
 
     /// A waiter for whom there is something, so that it is resumed; nil: nobody waits.
@@ -194,12 +206,31 @@ final class SessionInbox: Sendable {
     ///
     /// - Parameter isAlone: whether to take one message only.
     func takeRun(isAlone: Bool) -> (Run?, end: Result<Void, SessionError>?) {
+        if state.runs.isEmpty { takeBackRests() }
         guard !state.runs.isEmpty else { return (nil, state.end) }
         if isAlone, state.runs[0].count > 1 { return (state.runs[0].removeFirst(), nil) }
         let run = state.runs.removeFirst()
         state.room = (run.bytes.count, run.entries.count)
         return (run, nil)
     }
+
+    /// What a reader holds and was not handed out is for whoever asks first.
+    private func takeBackRests() {
+        for messages in state.taken {
+            guard let rest = messages.takeBack() else { continue }
+            _ = putBack(messages.run, from: rest.lowerBound, isLeftover: false)
+        }
+    }
+
+    /// A run is in the hands of a reader.
+    func handOver(_ run: Run) -> TakenMessages {
+        let messages = TakenMessages(run, of: self)
+        state.taken.append(messages)
+        return messages
+    }
+
+    /// A reader is done with a run.
+    func forget(_ messages: TakenMessages) { state.taken.removeAll { $0 === messages } }
 
     /// Messages that were taken and not handed out are among the next ones again. Returns false when nobody wants them.
     ///
@@ -228,6 +259,7 @@ final class SessionInbox: Sendable {
 
     /// Nobody takes anything any more. Returns what is left.
     func close() -> [Run] {
+        takeBackRests()
         defer { state.runs = [] }
         state.isClosed = true
         return state.runs

@@ -53,7 +53,7 @@ struct RunningRequests: Sendable {
         countBySerial[serial].map { IncomingRequest(serial: serial, count: $0) }
     }
 
-    /// Whether a part of its response was sent.
+    /// Whether a part of its response was sent that has a place.
     func hasParts(_ request: IncomingRequest) -> Bool { entries[request.count]?.hasParts == true }
 
     /// A part of its response is sent.

@@ -10,7 +10,7 @@ package import LifelineCore
 /// has come. Connections have ascending numbers; what is reported of one that was given up is ignored.
 ///
 /// - Each push and each part that came in is processed when the driver says `finish`.
-/// - Each request of this side's ends with exactly one `completed` or `failed`, or with `cancelRequest`.
+/// - Each request of this side's ends with exactly one `response` or `failed`, or with `cancelRequest`.
 /// - Each message that has to wait is told of by exactly one `accepted`, or before that by `messageEnded`, or was
 ///   withdrawn.
 /// - `ended` is final.

@@ -387,7 +387,7 @@ extension SessionServerEnd {
         let reader = InboxReader<RawMessage>(engine, inbox, decodingOptions)
         while (try? await reader.hasNext()) == true {
             do {
-                let message = try reader.nextAtHand()
+                let message = try reader.messageInHand()
                 _ = try await intercept(message.bytes, method, context.with(reader.metadata))
             } catch {
                 pushFailed(method.name, error)

@@ -123,7 +123,7 @@ public struct SessionMethod: Sendable {
         return method
     }
 
-    /// The same with a handler that does not wait; see the other `unary`.
+    /// The same with a handler that does not wait; see the synchronous `unary`.
     public static func push<Message: DelimitedMessage>(
         _ name: String,
         _ handler: @escaping @Sendable (_ message: Message, _ context: SessionContext) throws -> Void
@@ -147,7 +147,7 @@ public struct SessionMethod: Sendable {
             let reader = InboxReader<Message>(session.engine, inbox, session.decodingOptions)
             while (try? await reader.hasNext()) == true {
                 do {
-                    let message = try reader.nextAtHand()
+                    let message = try reader.messageInHand()
                     let metadata = reader.metadata
                     if metadata.isEmpty {
                         try await handler(message, context)

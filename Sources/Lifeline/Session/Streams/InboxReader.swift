@@ -8,8 +8,10 @@ final class InboxReader<Message: DelimitedMessage> {
     private let options: DecodingOptions
     /// Nil before the first, and behind the last one.
     private var messages: TakenMessages?
-    /// How many of them were handed out.
+    /// Behind the one in hand.
     private var position = 0
+    /// Of a message behind a batch, which could not be decoded.
+    private var failure: SessionError?
 
     init(_ engine: SessionEngine, _ inbox: SessionInbox, _ options: DecodingOptions) {
         self.engine = engine
@@ -18,7 +20,7 @@ final class InboxReader<Message: DelimitedMessage> {
     }
 
     deinit {
-        if let messages { engine.letGo(messages, from: position) }
+        if let messages { engine.letGo(messages, processed: position) }
     }
 
     /// The next message; nil at the end.
@@ -27,7 +29,7 @@ final class InboxReader<Message: DelimitedMessage> {
     @inline(__always)
     nonisolated(nonsending) func next() async throws(SessionError) -> Message? {
         guard try await hasNext() else { return nil }
-        return try nextAtHand()
+        return try messageInHand()
     }
 
     /// Waits for another message; false at the end. Those before it are processed.
@@ -39,27 +41,27 @@ final class InboxReader<Message: DelimitedMessage> {
         return try await takeMore()
     }
 
-    /// Whether there is another one of those that were taken.
+    /// Whether there is another one of those that were taken. Then it is in hand.
     @inline(__always)
     private var hasMore: Bool {
-        guard let messages, position < messages.run.entries.count else { return false }
-        if !messages.setProcessed(position), position > messages.run.head { engine.processed(messages) }
+        guard let messages, let index = messages.handOutNext() else { return false }
+        if !messages.setProcessed(index), index > messages.run.head { engine.processed(messages) }
+        position = index + 1
         return true
     }
 
-    /// The next message, of which `hasNext` has told.
+    /// The message in hand, of which `hasNext` has told.
     ///
     /// - Throws: `malformedMessage`.
     @inline(__always)
-    func nextAtHand() throws(SessionError) -> Message {
-        position += 1
-        guard let messages else { preconditionFailure("There is no message at hand.") }
+    func messageInHand() throws(SessionError) -> Message {
+        guard let messages else { preconditionFailure("There is no message in hand.") }
         return try messages.run.withPayload(position - 1) { (payload) throws(SessionError) in
             try Message(sessionPayload: payload, options)
         }
     }
 
-    /// That of the message that was handed out last.
+    /// That of the message in hand.
     @inline(__always)
     var metadata: SessionMetadata { messages?.run.metadata(position - 1) ?? [:] }
 
@@ -67,19 +69,15 @@ final class InboxReader<Message: DelimitedMessage> {
     ///
     /// - Throws: the inbox's end; `cancelled` when the task is.
     private nonisolated(nonsending) func takeMore() async throws(SessionError) -> Bool {
-        let last = messages
-        _ = last?.setProcessed(position)
-        if Task.isCancelled, let last, position < last.run.entries.count {
-            // The next loop goes on with them.
-            messages = nil
-            engine.letGo(last, from: position)
-            throw .cancelled
+        while true {
+            var last = messages.take()
+            if Task.isCancelled, let messages = last.take() { engine.letGo(messages, processed: position) }
+            _ = last?.setProcessed(position)
+            guard let next = try await engine.next(of: inbox, behind: last) else { return false }
+            messages = next
+            position = next.run.head
+            if hasMore { return true }
         }
-        messages = nil
-        guard let next = try await engine.next(of: inbox, behind: last) else { return false }
-        messages = next
-        position = next.run.head
-        return true
     }
 
     /// The messages that have come, at least one; nil at the end.
@@ -88,24 +86,33 @@ final class InboxReader<Message: DelimitedMessage> {
     nonisolated(nonsending) func nextBatch(
         dropped: ((SessionError) -> Void)? = nil
     ) async throws(SessionError) -> [Message]? {
-        while true {
-            guard try await hasNext() else { return nil }
+        if let failure = failure.take() { throw failure }
+        while try await hasNext() {
             var batch: [Message] = []
-            batch.reserveCapacity((messages?.run.entries.count ?? 0) - position)
-            while let run = messages?.run, position < run.entries.count {
+            batch.reserveCapacity((messages?.run.entries.count ?? 0) - position + 1)
+            repeat {
                 do throws(SessionError) {
-                    batch.append(try nextAtHand())
+                    batch.append(try messageInHand())
                 } catch {
-                    guard let dropped else {
+                    if let dropped {
+                        dropped(error)
+                    } else {
                         if batch.isEmpty { throw error }
                         // Those before it go first.
-                        position -= 1
+                        failure = error
                         return batch
                     }
-                    dropped(error)
                 }
-            }
+            } while goesOn()
             if !batch.isEmpty { return batch }
         }
+        return nil
+    }
+
+    /// Takes another one in hand beside those before it.
+    private func goesOn() -> Bool {
+        guard let index = messages?.handOutNext() else { return false }
+        position = index + 1
+        return true
     }
 }

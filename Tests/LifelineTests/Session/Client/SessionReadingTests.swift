@@ -56,6 +56,38 @@ import Testing
         return numbers
     }
 
+    // MARK: Iterators that are kept
+
+    /// One that took a message and is kept withholds none of those that came with it from a loop that follows.
+    @Test func aKeptIteratorWithholdsNothing() async throws {
+        try await withPushes { harness, pushes, server in
+            try push(1...5, by: server)
+            var kept = pushes.makeAsyncIterator()
+            #expect(try await kept.next()?.number == 1)
+            #expect(try await take(3, of: pushes) == [2, 3, 4])
+            #expect(try await kept.next()?.number == 5)
+            try push(6...7, by: server)
+            #expect(try await take(1, of: pushes) == [6])
+            #expect(try await kept.next()?.number == 7)
+            _ = consume kept
+            try await until { unprocessedCount(harness) == 0 }
+        }
+    }
+
+    /// Those that came together with the one in hand are dropped, too.
+    @Test func aLoopEndsWhenItStopsThePushes() async throws {
+        try await withPushes { harness, pushes, server in
+            try push(1...5, by: server)
+            var numbers: [Int?] = []
+            for try await message in pushes {
+                numbers.append(message.number)
+                if message.number == 2 { pushes.stop() }
+            }
+            #expect(numbers == [1, 2])
+            try await until { unprocessedCount(harness) == 0 }
+        }
+    }
+
     // MARK: What counts as processed
 
     /// Those before the one in hand are acknowledged, though the loop asks for no more: also where the connection asks
