@@ -73,6 +73,31 @@ import Testing
         #expect(fifo.elements.capacity <= 1024 && sparse.slots.capacity <= 1024)
     }
 
+    /// Each table draws another factor, so that other numbers meet.
+    @Test func serialTableAgreesWithADictionary() {
+        var random = SplitMix64(seed: 3)
+        func below(_ bound: Int) -> Int { Int(random.next() % UInt64(bound)) }
+        for round in 0..<40 {
+            var table = SerialTable<Int>()
+            var model: [UInt32: Int] = [:]
+            for step in 0..<400 {
+                let key = UInt32(below(round < 20 ? 20 : 200))
+                switch below(4) {
+                case 0:
+                    #expect(table.insertNew(key, step) == (model[key] == nil))
+                    if model[key] == nil { model[key] = step }
+                case 1: (table[key], model[key]) = (step, step)
+                case 2: (table[key], model[key]) = (nil, nil)
+                default: #expect(table.removeValue(forKey: key) == model.removeValue(forKey: key))
+                }
+                let expected = model.sorted { $0.key < $1.key }
+                #expect(table.elements.map(\.key) == expected.map(\.key) && table.count == model.count)
+                let values = expected.map { table[$0.key] }
+                #expect(values == expected.map(\.value))
+            }
+        }
+    }
+
     @Test func sparseQueueAgreesWithADictionary() {
         for seed in UInt64(1)...20 {
             var random = SplitMix64(seed: seed)

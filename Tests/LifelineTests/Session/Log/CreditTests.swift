@@ -27,6 +27,14 @@ import Testing
         #expect(credit.hasLeft)
     }
 
+    @Test func creditCoversWhatIsLeft() {
+        var credit = SendCredit(initial: 100)
+        credit.use(40)
+        #expect(credit.covers(60) && !credit.covers(61))
+        credit.use(100)
+        #expect(credit.used == 140 && !credit.covers(0))
+    }
+
     @Test func lowerGrantsSayNothing() {
         var credit = SendCredit(initial: 100)
         #expect(credit.grant(130) == true)

@@ -65,6 +65,24 @@ import Testing
         #expect(log.releasing(1...10).map(\.place) == [8, 9, 10] && log.first == 11)
     }
 
+    /// Frames that a connection has refused take up the window only if they were sent before.
+    @Test func framesThatAreTakenBackAreSentAgain() {
+        var log = OutboundLog()
+        let window = SessionWindow(frameCount: 2, byteCount: 1 << 20)
+        for index in 1...4 { log.append(logFrame(10, index)) }
+        let unsent = log.sendingState
+        #expect(log.sendPieces(within: window).count == 2)
+        log.takeBack(to: unsent)
+        #expect(log.nextToSend == 1 && log.sentEnd == 1 && log.unacknowledgedSize == SessionSize())
+        #expect(log.sendPieces(within: window).count == 2)
+        log.resume(behind: 0)
+        let sent = log.sendingState
+        #expect(log.sendPieces(within: window).count == 2)
+        log.takeBack(to: sent)
+        #expect(log.nextToSend == 1 && log.sentEnd == 3 && log.unacknowledgedSize.frameCount == 2)
+        #expect(log.sendPieces(within: window).count == 2)
+    }
+
     // MARK: Storage
 
     @Test func aFrameNeverWraps() {

@@ -132,6 +132,19 @@ import Testing
         #expect(budget.held == .none && end.machine.allowance.byteCount == 0)
     }
 
+    @Test func withoutAConnectionNothingIsHeldThatIsNotNeeded() {
+        let end = MachineMatrixEnd(.server)
+        end.open()
+        end.machine.disconnected(1, now: now, into: &end.actions)
+        let kept = end.machine.keptByteCount
+        end.machine.allowance = SessionAllowance(byteCount: kept, handlerCount: 0)
+        #expect(!end.holdsExcess)
+        end.machine.allowance = SessionAllowance(byteCount: kept, handlerCount: 1)
+        #expect(end.holdsExcess)
+        end.machine.allowance = SessionAllowance(byteCount: kept + 1, handlerCount: 0)
+        #expect(end.holdsExcess)
+    }
+
     /// A peer's messages that do not fit in what a session holds are not taken, whatever their kind.
     @Test func aPeerCannotHaveASessionKeepMoreThanItHolds() {
         for kind in [FrameKind.push, .requestPart, .responsePart] {

@@ -75,6 +75,70 @@ import Testing
         #expect(end.settle(now: now) == "[welcome again at 2/2/0, o3 answer 10 to 7, o4 response 7 13]")
     }
 
+    @Test func whatIsSentAtMostOnceNeedsNoCredit() {
+        for role in [SessionRole.client, .server] {
+            let end = opened(role) { $0.inboundCredit = 64 << 10 }
+            end.request(1, now: now)
+            _ = end.settle(now: now)
+            _ = feed(end, HostileFrame.request(1, hasParts: true))
+            for kind in [FrameKind.unplacedResponsePart, .unplacedRequestPart, .unplacedPush] {
+                for _ in 0..<3 {
+                    let isPush = kind == .unplacedPush
+                    let frame =
+                        isPush ? HostileFrame.push(size: 40_000, kind: kind) : HostileFrame.part(kind, size: 40_000)
+                    #expect(!feed(end, frame).contains("violated"), "\(kind.rawValue)")
+                    if let receipt = end.receipts.last { end.machine.finish(receipt, now: now) }
+                    end.receipts = []
+                }
+            }
+        }
+    }
+
+    @Test func creditMayComeBeforeTheFirstPartOfAResponse() throws {
+        let end = opened(.server)
+        #expect(feed(end, HostileFrame.request(7), HostileFrame.credit(3, 7, 1 << 20)) == "begin 7")
+        let request = try #require(end.running[7])
+        let large = end.content(1, size: 70_000)
+        let offer = end.machine.sendPart(ofResponseTo: request, large, now: now, into: &end.actions)
+        #expect(offer == .accepted(number: 0) && end.sendAnswerPart(2, to: 7, now: now) == "accepted")
+    }
+
+    @Test func noCreditIsToldBehindTheEndOfParts() {
+        for hasEnded in [false, true] {
+            let end = opened(.server) { $0.inboundCredit = 64 << 10 }
+            _ = feed(end, HostileFrame.request(8, hasParts: true), HostileFrame.part(.requestPart, 8, size: 40_000))
+            if hasEnded { _ = feed(end, HostileFrame.ending(.requestEnd, 8)) }
+            end.machine.finish(end.receipts[0], now: now)
+            #expect(end.settle(now: now).contains("credit") != hasEnded)
+        }
+    }
+
+    @Test func aPartOfAnEndedRequestGivesNoCreditToTheNextOneWithItsSerial() {
+        let end = opened(.server) { $0.inboundCredit = 64 << 10 }
+        let (request, part) = (
+            HostileFrame.request(8, hasParts: true), HostileFrame.part(.requestPart, 8, size: 40_000)
+        )
+        _ = feed(end, request, part, HostileFrame.ending(.cancel, 8), request, part)
+        end.machine.finish(end.receipts[0], now: now)
+        #expect(!end.settle(now: now).contains("credit"))
+        end.machine.finish(end.receipts[1], now: now)
+        #expect(end.settle(now: now).contains("credit"))
+    }
+
+    @Test func noCreditIsToldAgainBehindTheEndOfParts() {
+        for hasEnded in [false, true] {
+            let end = opened(.server) { $0.inboundCredit = 64 << 10 }
+            _ = feed(end, HostileFrame.request(8, hasParts: true), HostileFrame.part(.requestPart, 8, size: 40_000))
+            end.machine.finish(end.receipts[0], now: now)
+            #expect(end.settle(now: now).contains("credit"))
+            if hasEnded { _ = feed(end, HostileFrame.ending(.requestEnd, 8)) }
+            end.machine.disconnected(1, now: now, into: &end.actions)
+            let hello = ClientOpening.test(.test(1), attempt: 2, progress: end.progress)
+            _ = end.machine.opened(by: hello, .test(1), isResumed: true, over: 2, now: now, into: &end.actions)
+            #expect(end.settle(now: now).contains("credit") != hasEnded)
+        }
+    }
+
     // MARK: The end of requests
 
     @Test func requestsEndAtTheirDeadlinesOnBothSides() {
@@ -98,6 +162,30 @@ import Testing
         #expect(server.sendAnswerPart(3, to: 7, now: .ms(12)) == "dropped")
         #expect(server.respond(to: 7, 1, now: .ms(12)) == "notWaitedFor")
         #expect(feed(server, HostileFrame.ending(.cancel, 7)) == "", "it came too late")
+    }
+
+    @Test func nothingIsSentOfARequestThatIsCancelledBefore() {
+        let end = opened(.client)
+        end.request(1, hasParts: true, now: now)
+        _ = end.machine.sendPart(of: end.calls[0], end.content(2), now: now, into: &end.actions)
+        #expect(end.machine.endParts(of: end.calls[0], now: now, into: &end.actions))
+        end.request(3, hasParts: true, now: now)
+        #expect(end.machine.endParts(of: end.calls[1], now: now, into: &end.actions))
+        #expect(end.machine.cancelRequest(end.calls[0], now: now, into: &end.actions))
+        #expect(
+            end.settle(now: now) == "[o3 blank, o4 blank, o5 blank, o6 request 2 with parts, o7 end of 2]"
+        )
+    }
+
+    @Test func partsThatWaitEndAtTheDeadlineOfTheirRequest() throws {
+        let end = opened(.server)
+        #expect(feed(end, HostileFrame.request(7, HostileFrame.number(1, 10))) == "begin 7")
+        let request = try #require(end.running[7])
+        let large = end.content(1, size: 70_000)
+        let offer = end.machine.sendPart(ofResponseTo: request, large, now: now, into: &end.actions)
+        #expect(offer == .accepted(number: 0) && end.sendAnswerPart(2, to: 7, now: now) == "waits #1")
+        end.machine.timerFired(now: .ms(10), into: &end.actions)
+        #expect(end.takeLine() == "#1 unsent, cancel 7" && end.machine.waitingCount == 0)
     }
 
     @Test func aRequestIsWaitedForUntilItHasEnded() throws {
@@ -130,6 +218,19 @@ import Testing
         #expect(end.takeLine() == "fail r1 timedOut, fail r2 timedOut")
         #expect(end.settle(now: .ms(10)) == "[u1 cancel 1, u2 cancel 2]")
         #expect(feed(end, HostileFrame.acknowledgement(4, urgent: 2)) == "ended closed")
+    }
+
+    @Test func partsThatHaveEndedStayEndedInTheNextSession() {
+        let end = MachineMatrixEnd(.client)
+        end.request(1, hasParts: true, now: now)
+        #expect(end.machine.endParts(of: end.calls[0], now: now, into: &end.actions))
+        end.connect(now: now)
+        end.forget(now: now)
+        end.welcome(.test(1), isResumed: false, now: now)
+        #expect(end.takeLine() == "opened 1")
+        let offer = end.machine.sendPart(of: end.calls[0], end.content(2), now: now, into: &end.actions)
+        #expect(offer == .dropped && !end.machine.endParts(of: end.calls[0], now: now, into: &end.actions))
+        #expect(end.settle(now: now) == "[o1 method 1 m, o2 request 1 with parts, o3 end of 1]")
     }
 
     // MARK: Limits
@@ -212,6 +313,13 @@ import Testing
         end.machine.end(.abandoned, now: now, into: &end.actions)
         _ = end.takeLine()
         #expect(end.respond(to: 12, 1, now: now) == "notWaitedFor" && end.machine.runningCount == 0)
+    }
+
+    @Test func aLargeResponseHasRoomWhereNothingElseIsKept() {
+        let end = opened(.server) { $0.outboundLimit = SessionWindow(frameCount: 100, byteCount: 1_000) }
+        _ = feed(end, HostileFrame.request(1), HostileFrame.request(2))
+        #expect(end.respond(to: 1, 1, size: 4_000, now: now) == "accepted")
+        #expect(end.respond(to: 2, 2, size: 4_000, now: now) == "refused(tooManyResponses)")
     }
 
     /// A peer that takes requests and acknowledges no cancel must not fill the memory with these.

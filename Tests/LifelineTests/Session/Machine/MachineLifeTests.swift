@@ -71,6 +71,40 @@ import Testing
         #expect(server.settle(now: now) == "")
     }
 
+    @Test func aConnectionThatRefusesFramesIsToldNothingMore() {
+        let server = opened(.server)
+        server.machine.drain(pause: .zero, by: now)
+        server.machine.timerFired(now: now, into: &server.actions)
+        server.machine.sendingFailed(into: &server.actions)
+        #expect(server.settle(now: now) == "")
+    }
+
+    @Test func aNewSessionBeginsWithoutTheProgressOfTheOlderOne() {
+        let client = opened(.client)
+        func goOn(received: UInt64) -> String {
+            client.machine.disconnected(client.machine.connectionID, now: now, into: &client.actions)
+            client.connect(now: now)
+            client.forget(now: now)
+            let progress = OpeningProgress(processed: 1, received: received, urgent: 0)
+            client.welcome(.test(1), isResumed: received > 0, progress: progress, now: now)
+            return client.takeLine()
+        }
+        for number in 1...2 as ClosedRange<UInt8> { _ = client.push(number, now: now) }
+        client.forget(now: now)
+        client.receive(HostileFrame.acknowledgement(2), now: now)
+        client.machine.disconnected(1, now: now, into: &client.actions)
+        client.connect(now: now)
+        client.forget(now: now)
+        let progress = OpeningProgress(processed: 2, received: 4, urgent: 0)
+        client.welcome(.test(1), isResumed: true, progress: progress, now: now)
+        client.receive(HostileFrame.goodbye(6), now: now)
+        _ = client.takeLine()
+        #expect(goOn(received: 0) == "opened 1")
+        _ = client.push(3, now: now)
+        client.forget(now: now)
+        #expect(goOn(received: 1) == "opened 1 again" && client.settle(now: now) == "[o2 push 3]")
+    }
+
     @Test func anEndThatIsClosedAtOnceSaysItsOpeningFirst() {
         let client = MachineMatrixEnd(.client)
         client.connect(now: now)
@@ -125,6 +159,19 @@ import Testing
         }
     }
 
+    @Test func aRequestThatIsNextToBeSentOutlivesItsSession() {
+        let client = opened(.client)
+        client.request(1, now: now)
+        client.receive(HostileFrame.goodbye(6), now: now)
+        #expect(client.takeLine() == "sessionLost accused, accused violation")
+        #expect(client.settle(now: now) == "close 1 inOrder")
+        client.machine.disconnected(1, now: now, into: &client.actions)
+        client.connect(now: now)
+        client.forget(now: now)
+        client.welcome(.test(2), isResumed: false, now: now)
+        #expect(client.takeLine() == "opened 2" && client.settle(now: now) == "[o1 method 1 m, o2 request 1 1]")
+    }
+
     // MARK: Draining
 
     @Test func aDrainingServerFinishesWhatWasBegun() {
@@ -157,6 +204,29 @@ import Testing
         pair.finish()
         #expect(pair.server.received["t.P/0"]?.count == 1)
         #expect(pair.failure == nil && pair.check() == nil)
+    }
+
+    @Test func aClientLeavesWhenItsResponsesAreProcessed() {
+        let client = opened(.client)
+        client.receive(HostileFrame.request(7), now: now)
+        client.receive(HostileFrame.goodbye(2), now: now)
+        #expect(client.takeLine() == "begin 7, leaving for 0.0 seconds")
+        #expect(client.settle(now: .ms(20)) == "[ack 2/0]" && client.settle(now: .ms(20)) == "", "it still runs")
+        #expect(client.respond(to: 7, 7, now: .ms(20)) == "accepted")
+        #expect(client.settle(now: .ms(20)) == "[u1 response 7 7]" && client.settle(now: .ms(20)) == "")
+        client.receive(HostileFrame.acknowledgement(0, urgent: 1), now: .ms(20))
+        #expect(client.settle(now: .ms(20)) == "close 1 inOrder")
+    }
+
+    @Test func aClientLeavesWhenThePeerKnowsWhatWasProcessed() {
+        let client = opened(.client)
+        client.request(1, now: now)
+        _ = client.settle(now: now)
+        client.receive(HostileFrame.acknowledgement(3), now: now)
+        client.receive(HostileFrame.goodbye(2), now: now)
+        client.receive(HostileFrame.response(.urgentResponse), now: now)
+        #expect(client.takeLine() == "leaving for 0.0 seconds, complete r1")
+        #expect(client.settle(now: .ms(19)) == "" && client.settle(now: .ms(20)) == "[ack 1/1] close 1 inOrder")
     }
 
     // MARK: Closing
@@ -210,6 +280,47 @@ import Testing
         }
     }
 
+    @Test func closingEndsWhenTheLastMessageThatWaitsIsWithdrawn() {
+        let end = MachineMatrixEnd(.client)
+        end.open(MachineMatrixEnd.largeTerms)
+        #expect(end.push(1, size: 70_000, now: now) == "accepted #1")
+        _ = end.settle(now: now)
+        end.receive(HostileFrame.acknowledgement(3), now: now)
+        #expect(end.takeLine() == "#1 processed" && end.push(2, now: now) == "waits #2", "there is no credit")
+        end.machine.close(now: now, into: &end.actions)
+        #expect(end.takeLine() == "")
+        #expect(end.machine.withdraw(2, now: now, into: &end.actions) && end.takeLine() == "ended closed")
+    }
+
+    @Test func aServerThatHasNothingLeftToDoEndsWhenItsClientComesBack() {
+        let end = opened(.server)
+        end.machine.disconnected(1, now: now, into: &end.actions)
+        end.machine.close(now: now, into: &end.actions)
+        #expect(end.takeLine() == "")
+        let hello = ClientOpening.test(.test(1), attempt: 2, progress: end.progress)
+        _ = end.machine.opened(by: hello, .test(1), isResumed: true, over: 2, now: now, into: &end.actions)
+        #expect(end.takeLine() == "opened 1 again, ended closed")
+    }
+
+    @Test func closingWaitsForResponsesToBeProcessed() {
+        let end = opened(.client)
+        #expect(end.answer(7, now: now) == "accepted" && end.settle(now: now) == "[ack 2/0, u1 response 7 7]")
+        end.machine.close(now: now, into: &end.actions)
+        #expect(end.takeLine() == "")
+        end.receive(HostileFrame.acknowledgement(0, urgent: 1), now: now)
+        #expect(end.takeLine() == "ended closed")
+    }
+
+    @Test func closingEndsWhenTheLastRequestThatWaitsIsCancelled() {
+        let end = opened(.client)
+        end.receive(HostileFrame.goodbye(2), now: now)
+        end.request(1, now: now)
+        end.machine.close(now: now, into: &end.actions)
+        _ = end.takeLine()
+        #expect(end.machine.cancelRequest(end.calls[0], now: now, into: &end.actions))
+        #expect(end.takeLine() == "ended closed" && end.machine.waitingCount == 0)
+    }
+
     @Test func closingWithoutAConnectionWaitsForTheNext() {
         let end = opened(.client)
         _ = end.push(1, now: now)
@@ -248,6 +359,23 @@ import Testing
                 #expect(end.settle(now: .ms(5)) == "[goodbye closed] close 1 byOwner")
             }
         }
+    }
+
+    @Test func anObservedPartThatWasSentIsInDoubtWhenItsSessionIsLost() {
+        let client = opened(.client)
+        client.request(1, hasParts: true, now: now)
+        let content = client.content(2)
+        let offer = client.machine.sendPart(
+            of: client.calls[0],
+            content,
+            isObserved: true,
+            now: now,
+            into: &client.actions
+        )
+        #expect(offer == .accepted(number: 1))
+        #expect(client.settle(now: now) == "[o3 request 1 with parts, o4 part 2 of 1]")
+        client.receive(HostileFrame.goodbye(6), now: now)
+        #expect(client.takeLine() == "sessionLost accused, fail r1 sessionLost, #1 inDoubt, accused violation")
     }
 
     // MARK: What is told of a push

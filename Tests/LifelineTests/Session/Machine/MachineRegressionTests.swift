@@ -122,9 +122,11 @@ struct MachineRegressionTests {
     // MARK: Bounds
 
     /// Responses behind parts that are never acknowledged are bounded: further requests are refused.
-    @Test func ordinaryResponsesThatAreNotAcknowledgedAreBounded() {
+    @Test(arguments: [
+        SessionWindow(frameCount: 64, byteCount: 64 << 10), SessionWindow(frameCount: 4_000, byteCount: 8 << 10),
+    ]) func ordinaryResponsesThatAreNotAcknowledgedAreBounded(limit: SessionWindow) {
         var options = SessionOptions()
-        options.outboundLimit = SessionWindow(frameCount: 64, byteCount: 64 << 10)
+        options.outboundLimit = limit
         let peer = MachineHostilePeer.opened(.server, options)
         peer.feed(Frame.method(1, "a"))
         for serial in 1...2_000 as ClosedRange<UInt64> {
@@ -136,8 +138,8 @@ struct MachineRegressionTests {
             _ = peer.offered()
         }
         #expect(peer.events.contains(.refused(.tooManyResponses)))
-        #expect(peer.machine.ordinary.keptSize.frameCount <= 3 * 64 + 8)
-        #expect(peer.machine.ordinary.keptSize.byteCount <= 4 * (64 << 10))
+        #expect(peer.machine.ordinary.keptSize.frameCount <= 3 * limit.frameCount + 8)
+        #expect(peer.machine.ordinary.keptSize.byteCount <= 4 * limit.byteCount)
         #expect(peer.machine.endReason == nil)
         check(peer)
     }
@@ -250,6 +252,20 @@ struct MachineRegressionTests {
         check(peer)
     }
 
+    /// A part that somebody observes is refused alone.
+    @Test func aCallGoesOnIfTheSessionRefusesAPartThatIsObserved() throws {
+        let peer = MachineHostilePeer(.client)
+        let call = try #require(peer.request("a", hasParts: true))
+        #expect(part(peer, of: call, size: 20_000, isObserved: true) == .accepted(number: 1))
+        peer.endParts(of: call)
+        peer.open(terms: terms(window: SessionWindow(frameCount: 100, byteCount: 8_192)))
+        #expect(peer.events.contains(.messageEnded(.refused)))
+        #expect(!peer.events.contains(.failed(.messageRefused)))
+        let kinds = peer.offered().map(\.kind)
+        #expect(kinds.contains(.request) && !kinds.contains(.requestPart) && kinds.contains(.requestEnd))
+        check(peer)
+    }
+
     /// What stands behind a message that is withdrawn goes, such as the end of a request's parts.
     @Test func theEndOfPartsGoesWhenThePartBeforeItIsWithdrawn() throws {
         let peer = MachineHostilePeer.opened(.client, terms: terms(credit: 64 << 10))
@@ -261,6 +277,19 @@ struct MachineRegressionTests {
         peer.endParts(of: call)
         #expect(!peer.offered().contains { $0.kind == .requestEnd })
         peer.withdraw(1)
+        #expect(peer.machine.waitingCount == 0)
+        #expect(peer.offered().filter { $0.kind == .requestEnd }.count == 1)
+        check(peer)
+    }
+
+    @Test func theEndOfPartsGoesWhenThePartBeforeItExpires() throws {
+        let peer = MachineHostilePeer.opened(.client, terms: terms(credit: 64 << 10))
+        let call = try #require(peer.request("a", hasParts: true))
+        #expect(part(peer, of: call, size: 70_000) == .accepted(number: 0))
+        #expect(part(peer, of: call, .expiring(after: .milliseconds(5))) == .waits(number: 1))
+        peer.endParts(of: call)
+        #expect(!peer.offered().contains { $0.kind == .requestEnd })
+        peer.pass(.milliseconds(10))
         #expect(peer.machine.waitingCount == 0)
         #expect(peer.offered().filter { $0.kind == .requestEnd }.count == 1)
         check(peer)

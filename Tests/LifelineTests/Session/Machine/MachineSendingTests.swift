@@ -65,6 +65,23 @@ import Testing
         #expect(end.settle(now: now) == "[o3 request 1 1, o4 push 2, o5 push 3, u1 cancel 1]")
     }
 
+    @Test func aPartSentAtMostOnceGoesBehindItsRequest() {
+        let end = client()
+        end.request(1, hasParts: true, now: now)
+        let content = end.content(2)
+        let offer = end.machine.sendPart(of: end.calls[0], content, .atMostOnce, now: now, into: &end.actions)
+        #expect(offer == .accepted(number: 0))
+        #expect(end.settle(now: now) == "[o3 request 1 with parts, part 2 of 1]")
+    }
+
+    @Test func onlySoMuchThatIsSentAtMostOnceWaitsForAnOffer() {
+        let end = client()
+        let offers = (1...3).map { end.push($0, size: 40_000, .atMostOnce, now: now) }
+        #expect(offers == ["accepted #1", "accepted #2", "dropped"])
+        #expect(end.settle(now: now) == "[push 1, push 2] (#1 sent, #2 sent)")
+        #expect(end.push(4, size: 40_000, .atMostOnce, now: now) == "accepted #3")
+    }
+
     @Test func whatWasBegunGoesOnWithAPeerThatLeavesAndNothingElse() {
         let end = client()
         end.request(1, hasParts: true, now: now)
@@ -90,6 +107,69 @@ import Testing
         let progress = OpeningProgress(processed: 8, received: 8, urgent: 2)
         #expect(comeBack(end, progress, now: now) == "accepted #1, opened 1 again")
         #expect(end.settle(now: now) == "[o9 push 3, o10 request 3 4]")
+    }
+
+    @Test func partsOfARequestThatWaitsGoBehindIt() {
+        let end = client()
+        end.request(1, now: now)
+        _ = end.settle(now: now)
+        end.receive(HostileFrame.goodbye(2), now: now)
+        _ = end.takeLine()
+        end.request(2, now: now)
+        end.request(3, hasParts: true, now: now)
+        let offer = end.machine.sendPart(of: end.calls[2], end.content(5), now: now, into: &end.actions)
+        #expect(offer == .waits(number: 3))
+        #expect(end.machine.endParts(of: end.calls[2], now: now, into: &end.actions))
+        end.request(4, hasParts: true, now: now)
+        #expect(end.machine.endParts(of: end.calls[3], now: now, into: &end.actions))
+        #expect(end.settle(now: now) == "")
+        let progress = OpeningProgress(processed: 3, received: 3, urgent: 0)
+        #expect(comeBack(end, progress, now: now) == "accepted #3, opened 1 again")
+        #expect(
+            end.settle(now: now) == "[o4 request 2 2, o5 request 3 with parts, o6 part 5 of 3, "
+                + "o7 request 4 with parts, o8 end of 3, o9 end of 4]"
+        )
+    }
+
+    @Test(arguments: [true, false]) func aMessageThatWaitsForAnotherConnectionIsNotOvertaken(isObserved: Bool) {
+        let end = client()
+        end.receive(HostileFrame.goodbye(2), now: now)
+        _ = end.takeLine()
+        #expect(end.push(1, now: now) == "waits #1")
+        end.machine.disconnected(1, now: now, into: &end.actions)
+        let content = end.content(2)
+        let offer = end.machine.push("m", content, isObserved: isObserved, now: now, into: &end.actions)
+        #expect(offer == .waits(number: 2))
+        #expect(comeBack(end, end.progress, now: now) == "accepted #1, accepted #2, opened 1 again")
+        #expect(end.settle(now: now) == "[o3 push 1, o4 push 2]")
+    }
+
+    /// Also where the driver asked several times for what there is to send.
+    @Test func whatAConnectionRefusesWasNotSent() {
+        let end = client()
+        for number in 1...2 as ClosedRange<UInt8> {
+            _ = end.push(number, now: now)
+            _ = end.machine.offer(hasRoom: true, atMost: 1 << 20, now: now, into: &end.actions) { _ in }
+        }
+        end.machine.sendingFailed(into: &end.actions)
+        end.machine.disconnected(1, now: now, into: &end.actions)
+        end.connect(now: now)
+        end.forget(now: now)
+        end.welcome(.test(2), isResumed: false, now: now)
+        #expect(end.takeLine() == "sessionLost forgotten, opened 2")
+        #expect(end.settle(now: now) == "[o1 method 1 m, o2 push 1, o3 push 2]")
+    }
+
+    @Test func aCancelThatAConnectionRefusesWasNotSent() {
+        let end = client()
+        end.request(1, now: now)
+        _ = end.settle(now: now)
+        _ = acknowledge(end, 3)
+        _ = end.machine.cancelRequest(end.calls[0], now: now, into: &end.actions)
+        _ = end.machine.offer(hasRoom: true, atMost: 1 << 20, now: now, into: &end.actions) { _ in }
+        end.machine.sendingFailed(into: &end.actions)
+        let progress = OpeningProgress(processed: 3, received: 3, urgent: 1)
+        #expect(comeBack(end, progress, now: now).hasPrefix("violated unknownAcknowledgement"))
     }
 
     // MARK: Room
@@ -125,6 +205,39 @@ import Testing
         _ = end.push(1, size: 150, now: now)
         #expect(end.push(2, size: 150, now: now) == "waits #2" && end.push(3, now: now) == "waits #3")
         #expect(end.machine.withdraw(2, now: now, into: &end.actions) && end.takeLine() == "accepted #3")
+    }
+
+    @Test func aMessageBehindOneThatExpiresIsAccepted() {
+        let end = client(bytes: 2 * SessionMachine.detailsOverhead + 300)
+        _ = end.push(1, size: 150, now: now)
+        #expect(end.push(2, size: 150, .expiring(after: .milliseconds(5)), now: now) == "waits #2")
+        #expect(end.push(3, now: now) == "waits #3" && timer(end, 5) == "#2 expired, accepted #3")
+    }
+
+    @Test func aRequestDoesNotOvertakeOneThatWaitsForRoom() {
+        let end = client(bytes: 300)
+        _ = end.machine.push("m", end.content(0, size: 400), now: now, into: &end.actions)
+        _ = end.settle(now: now)
+        end.receive(HostileFrame.goodbye(2), now: now)
+        end.request(1, now: now)
+        let progress = OpeningProgress(processed: 2, received: 3, urgent: 0)
+        #expect(comeBack(end, progress, now: now) == "opened 1 again" && end.machine.waitingCount == 1)
+        #expect(end.request(2, now: now) == "r2" && end.settle(now: now) == "")
+        _ = acknowledge(end, 3)
+        #expect(end.settle(now: now) == "[o4 request 1 1, o5 request 2 2]")
+    }
+
+    @Test func aMessageBehindAPartThatIsNeededNoMoreIsAccepted() {
+        let end = client(bytes: 2 * SessionMachine.detailsOverhead + 300)
+        end.request(1, hasParts: true, now: now)
+        _ = end.settle(now: now)
+        _ = acknowledge(end, 3)
+        _ = end.push(1, size: 150, now: now)
+        let large = end.content(2, size: 700)
+        let offer = end.machine.sendPart(of: end.calls[0], large, now: now, into: &end.actions)
+        #expect(offer == .waits(number: 2) && end.push(3, now: now) == "waits #3")
+        end.receive(HostileFrame.response(.urgentResponse), now: now)
+        #expect(end.takeLine() == "#2 unsent, accepted #3, complete r1")
     }
 
     @Test func aMessageThatEndsWhileItWaitsIsToldOnce() {
@@ -198,6 +311,37 @@ import Testing
         #expect(end.settle(now: .ms(20)) == "[o3 blank, o4 blank, o5 push 3, o6 blank]")
     }
 
+    @Test func aRequestThatIsSentAgainSaysTheTimeItHasLeft() {
+        let end = client()
+        func sentTimeout(now: MonotonicTime) -> UInt64? {
+            var bytes: [UInt8] = []
+            _ = end.machine.offer(hasRoom: true, atMost: 1 << 20, now: now, into: &end.actions) {
+                bytes.append(contentsOf: $0)
+            }
+            return bytes.withUnsafeBytes { SessionMachine.parsed($0)?.1.timeoutMilliseconds }
+        }
+        end.request(1, deadline: .ms(100), now: now)
+        #expect(sentTimeout(now: now) == 100)
+        #expect(comeBack(end, end.progress, now: .ms(40)) == "opened 1 again")
+        #expect(sentTimeout(now: .ms(40)) == 60)
+    }
+
+    @Test func aSentMessageIsNotSentAgainAtItsDeadline() {
+        let end = client()
+        _ = end.push(1, .expiring(after: .milliseconds(10)), now: now)
+        _ = end.settle(now: now)
+        #expect(comeBack(end, end.progress, now: .ms(10)) == "#1 expired, opened 1 again")
+        #expect(end.settle(now: .ms(10)) == "[o3 blank]")
+    }
+
+    @Test func nobodyIsToldOfAMessageThatIsNotObserved() {
+        let end = client()
+        let delivery = SessionDelivery.expiring(after: .seconds(1))
+        let offer = end.machine.push("m", end.content(1), delivery, now: now, into: &end.actions)
+        #expect(offer == .accepted(number: 1) && end.settle(now: now) == "[o3 push 1]")
+        #expect(acknowledge(end, 3) == "" && end.machine.nextDeadline == nil)
+    }
+
     @Test func aSentMessageExpiresWhenItWouldBeSentAgain() {
         let end = client()
         for number in 1...4 as ClosedRange<UInt8> {
@@ -210,6 +354,13 @@ import Testing
         #expect(comeBack(end, progress, now: .ms(30)) == "#2 expired, #4 expired, opened 1 again")
         #expect(end.settle(now: .ms(30)) == "[o4 blank, o5 push 3, o6 blank]")
         #expect(acknowledge(end, 6) == "#1 processed, #3 processed")
+    }
+
+    @Test func aMessageThatHasExpiredGivesItsCreditBack() {
+        let end = client(bytes: 1 << 20)
+        _ = end.push(1, size: 70_000, .expiring(after: .milliseconds(5)), now: now)
+        #expect(end.push(2, now: now) == "waits #2" && timer(end, 5) == "#1 expired, accepted #2")
+        #expect(end.settle(now: .ms(5)) == "[o3 blank, o4 push 2]")
     }
 
     // MARK: Keys
@@ -234,6 +385,15 @@ import Testing
         #expect(timer(end, 5) == "#1 expired")
         #expect(end.push(2, .replaceable(key: "a"), now: now) == "accepted #2")
         #expect(end.settle(now: now) == "[o3 blank, o4 push 2]")
+    }
+
+    @Test func aKeyWhoseMessageHasEndedHelpsNoOther() {
+        let end = client(bytes: 1 << 20)
+        _ = end.push(1, .replaceable(key: "a", timeToLive: .milliseconds(5)), now: now)
+        #expect(timer(end, 5) == "#1 expired")
+        _ = end.push(2, size: 70_000, now: now)
+        #expect(end.push(3, .replaceable(key: "a"), now: now) == "waits #3", "there is no credit")
+        #expect(end.machine.withdraw(3, now: now, into: &end.actions) && end.machine.newestByKey.isEmpty)
     }
 
     @Test func aValueThatReplacesAnotherHasItsOwnTime() {
@@ -315,7 +475,92 @@ import Testing
         #expect(end.settle(now: now) == "[o6 push 6]")
     }
 
+    /// A value that is not larger needs no credit beside the older one's, though others have used more than there is.
+    @Test func aValueReplacesAnotherWhereNoCreditIsLeft() {
+        let end = client(bytes: 1 << 20)
+        _ = end.push(1, size: 30, .replaceable(key: "a"), now: now)
+        _ = end.push(2, size: 70_000, now: now)
+        #expect(end.push(3, size: 30, .replaceable(key: "a"), now: now) == "accepted #3; #1 replaced")
+        #expect(end.settle(now: now) == "[o3 push 3, o4 push 2]")
+    }
+
+    @Test func aLargerValueWaitsForCreditBehindOthers() {
+        let end = client(bytes: 1 << 20)
+        _ = end.push(1, size: 30, .replaceable(key: "a"), now: now)
+        _ = end.push(2, size: 70_000, now: now)
+        #expect(end.push(3, size: 50, .replaceable(key: "a"), now: now) == "accepted #3; #1 replaced")
+        #expect(end.settle(now: now) == "[o3 blank, o4 push 2]")
+        end.receive(HostileFrame.credit(1, 1, 1 << 20), now: now)
+        #expect(end.takeLine() == "" && end.settle(now: now) == "[o5 push 3]")
+    }
+
+    @Test func aValueBehindOneThatWasSentIsNotAcceptedBeforeItsTurn() {
+        let end = client(bytes: 1 << 20)
+        _ = end.push(1, .replaceable(key: "a"), now: now)
+        _ = end.settle(now: now)
+        _ = end.push(2, size: 70_000, now: now)
+        #expect(end.push(3, .replaceable(key: "a"), now: now) == "waits #3", "there is no credit")
+        #expect(end.machine.withdraw(3, now: now, into: &end.actions))
+    }
+
+    @Test func ofAKeyThatWaitsOnlyTheNewestIsSent() {
+        let end = client(bytes: 1 << 20)
+        _ = end.push(1, size: 70_000, now: now)
+        #expect(end.push(2, .replaceable(key: "a"), now: now) == "waits #2", "there is no credit")
+        #expect(end.push(3, .replaceable(key: "a"), now: now) == "waits #3; #2 replaced")
+        #expect(end.push(4, .replaceable(key: "a"), now: now) == "waits #4; #3 replaced")
+        end.receive(HostileFrame.credit(1, 1, 1 << 20), now: now)
+        #expect(end.takeLine() == "accepted #4" && end.settle(now: now) == "[o3 push 1, o4 push 4]")
+    }
+
+    /// Its call would end without it otherwise.
+    @Test func aPartThatReplacesAnotherAndHasToWaitIsNotAccepted() throws {
+        let end = MachineMatrixEnd(.server)
+        end.open(MachineMatrixEnd.largeTerms)
+        end.receive(HostileFrame.request(7), now: now)
+        _ = end.takeLine()
+        let request = try #require(end.running[7])
+        func send(_ number: UInt8, size: Int, _ delivery: SessionDelivery) -> String {
+            let content = end.content(number, size: size)
+            let offer = end.machine.sendPart(
+                ofResponseTo: request,
+                content,
+                delivery,
+                now: now,
+                into: &end.actions
+            )
+            return end.line(offer)
+        }
+        #expect(send(1, size: 1, .replaceable(key: "a")) == "accepted #1")
+        #expect(send(2, size: 70_000, .reliable) == "accepted")
+        #expect(send(3, size: 50, .replaceable(key: "a")) == "waits #2" && end.takeLine() == "#1 replaced")
+    }
+
+    @Test func valuesThatAreReplacedCostNoCredit() {
+        let end = client(bytes: 1 << 20)
+        for _ in 0..<100 { _ = end.push(1, size: 1_000, .replaceable(key: "a"), now: now) }
+        #expect(end.push(2, now: now) == "accepted #101")
+        #expect(end.settle(now: now) == "[o3 push 1, o4 push 2]")
+    }
+
     // MARK: What the peer does not take
+
+    @Test func aMethodHasANameOfUpTo256Bytes() {
+        let end = client()
+        for (length, line) in [(0, "badMethod"), (1, "accepted #1"), (256, "accepted #2"), (257, "badMethod")] {
+            #expect(end.push(1, method: String(repeating: "n", count: length), now: now) == line)
+        }
+    }
+
+    /// Names that look alike are those of two methods.
+    @Test func methodsAreToldApartByTheBytesOfTheirNames() {
+        let end = client()
+        for (number, name) in [(1, "\u{E9}"), (2, "e\u{301}"), (3, "\u{E9}")] as [(UInt8, String)] {
+            _ = end.push(number, method: name, now: now)
+        }
+        let frames = end.settle(now: now)
+        #expect(frames == "[o3 method 2 \u{E9}, o4 push 1, o5 method 3 e\u{301}, o6 push 2, o7 push 3]")
+    }
 
     @Test func aMessageThatWaitedForASessionThatDoesNotTakeItIsRefused() throws {
         let end = MachineMatrixEnd(.client)

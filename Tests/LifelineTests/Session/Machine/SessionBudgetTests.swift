@@ -64,6 +64,14 @@ import Testing
         #expect(session.byteCount == 0 && session.handlerCount == 0 && budget.held == .none)
     }
 
+    /// Else it would give back what it soon takes again.
+    @Test func aSessionMayHoldTwoSlicesMoreThanItNeeds() {
+        var session = SessionAllowance(byteCount: 30_000, handlerCount: 0)
+        #expect(!SessionBudget.isExcessive(session, for: 10_000, handlerCount: 0))
+        session.byteCount += 1
+        #expect(SessionBudget.isExcessive(session, for: 10_000, handlerCount: 0))
+    }
+
     @Test func onlyWhoLacksBytesIsToStayAway() {
         var budget = SessionBudget(limit: SessionAllowance(byteCount: 100, handlerCount: 0))
         var session = SessionAllowance.none

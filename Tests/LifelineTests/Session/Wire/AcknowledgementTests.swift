@@ -1,6 +1,7 @@
-import Lifeline
 import LifelineCore
 import Testing
+
+@testable import Lifeline
 
 @Suite struct AcknowledgementTests {
     private func read(_ body: [UInt8]) throws -> Acknowledgement {
@@ -80,5 +81,20 @@ import Testing
             var bytes: [UInt8] = []
             Acknowledgement(ordinary: 5, ranges: [6...7]).write(to: &bytes)
         }
+    }
+
+    /// However far apart the ranges are, as many as the limit says fit into a frame.
+    @Test(arguments: [4 << 10, 16 << 10, 4 << 20]) func asManyRangesAsTheLimitSaysFitIntoAFrame(frameLimit: Int) {
+        let count = Acknowledgement.rangeLimit(frameLimit: frameLimit)
+        #expect(count > 100)
+        let step = UInt64.max / UInt64(2 * count + 2)
+        var ranges: [ClosedRange<UInt64>] = []
+        for number in 1...UInt64(count) {
+            let start = 2 * number * step
+            ranges.append(start...start + step - 1)
+        }
+        var bytes: [UInt8] = []
+        Acknowledgement(ordinary: step, urgent: .max, ranges: ranges).write(to: &bytes)
+        #expect(bytes.count <= frameLimit)
     }
 }
