@@ -115,7 +115,7 @@ private struct OutputFailure: Error, CustomStringConvertible {
     let description: String
 }
 
-/// What happens to the connection is no news here.
+/// Says nothing of the connection, whose cuts are expected here.
 private let silentLogger = Logger(label: "TokenStreamClient") { _ in SwiftLogNoOpLogHandler() }
 
 /// Prints a text without waiting for the end of its line.

@@ -23,7 +23,7 @@ struct TokenTally {
 
     var isComplete: Bool { lostCount == 0 && repeatedCount == 0 }
 
-    /// What the client tells in the end.
+    /// The line that the client ends with.
     func summary(connectionCount: Int) -> String {
         func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
         func fault(_ number: Int, _ word: String) -> String { "\(number == 0 ? "none" : "\(number)") \(word)" }

@@ -1,8 +1,8 @@
 internal import LifelineMessages
 
-/// What messages hold: so many bytes, or for `chat` an encoded `Benchmark_ChatMessage`.
+/// The content of messages: so many bytes, or for `chat` an encoded `Benchmark_ChatMessage`.
 struct Payload: Sendable {
-    /// What the runner calls it: a number of bytes, or `chat`.
+    /// The runner's name for it: a number of bytes, or `chat`.
     let name: String
     let bytes: [UInt8]
 

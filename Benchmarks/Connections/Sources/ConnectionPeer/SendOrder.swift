@@ -1,4 +1,4 @@
-/// What a client asks a server to send.
+/// The messages that a client asks a server to send.
 struct SendOrder {
     let payload: Payload
     let limit: SendLimit

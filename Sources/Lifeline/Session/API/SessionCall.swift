@@ -117,7 +117,7 @@ extension DelimitedMessage {
         }
     }
 
-    init(sessionPayload payload: ArraySlice<UInt8>, _ options: DecodingOptions) throws(SessionError) {
+    init(sessionPayload payload: [UInt8], _ options: DecodingOptions) throws(SessionError) {
         self = try payload.span.withUnsafeBytes { (bytes) throws(SessionError) in
             try Self(sessionPayload: bytes, options)
         }

@@ -25,7 +25,7 @@ final class InterceptedPush<Message: DelimitedMessage>: Sendable {
             )
             do {
                 try await client.interceptors[...].deliver(push) { push in
-                    let message = try Message(sessionPayload: push.payload[...], client.configuration.decodingOptions)
+                    let message = try Message(sessionPayload: push.payload, client.configuration.decodingOptions)
                     guard delivery.open(with: message) else { throw SessionError.deliveredBefore }
                     await letGo.waitUninterrupted()
                 }

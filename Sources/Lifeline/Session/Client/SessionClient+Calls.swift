@@ -31,7 +31,7 @@ extension SessionClient {
             payload: try request.sessionPayload()
         )
         let reply = try await make(call, nil)
-        return try Reply(sessionPayload: reply.payload[...], configuration.decodingOptions)
+        return try Reply(sessionPayload: reply.payload, configuration.decodingOptions)
     }
 
     /// Tells the server something. Returns when it is accepted; waits while too much is kept for the server, while the
@@ -90,8 +90,8 @@ extension SessionClient {
     ///
     /// - Parameters:
     ///   - timeout: how long all of it may take from now on; nil: as long as it likes. Default: nil.
-    ///   - send: sends the messages; they end when it returns. It runs in a task of its own, which is cancelled when the
-    ///     handler has replied before that.
+    ///   - send: sends the messages; they end when it returns. It runs in a task of its own, which is cancelled when
+    ///     the handler has replied before that.
     /// - Throws: `SessionError` as `call` does; what `send` throws, which cancels the call.
     public nonisolated(nonsending) func clientStream<Request: DelimitedMessage, Reply: DelimitedMessage>(
         _ method: String,
@@ -104,7 +104,7 @@ extension SessionClient {
         let call = SessionCall(method, .clientStream, metadata: metadata, timeout: timeout, payload: [])
         let parts = CallParts(inbox: nil, start: CallStart())
         let reply = try await sending(parts, send) { () async throws(SessionError) in try await self.make(call, parts) }
-        return try Reply(sessionPayload: reply.payload[...], configuration.decodingOptions)
+        return try Reply(sessionPayload: reply.payload, configuration.decodingOptions)
     }
 
     /// Sends messages, and takes those that answer them, side by side.
@@ -113,8 +113,8 @@ extension SessionClient {
     ///
     /// - Parameters:
     ///   - timeout: how long all of it may take from now on; nil: as long as it likes. Default: nil.
-    ///   - send: sends the messages; they end when it returns. It runs in a task of its own, which is cancelled when the
-    ///     handler has returned before that.
+    ///   - send: sends the messages; they end when it returns. It runs in a task of its own, which is cancelled when
+    ///     the handler has returned before that.
     ///   - receive: takes the handler's messages, which end when that returns.
     /// - Throws: `SessionError` as `call` does; what `send` and `receive` throw, which cancels the call.
     public nonisolated(nonsending) func bothWays<Request: DelimitedMessage, Message: DelimitedMessage, Result>(

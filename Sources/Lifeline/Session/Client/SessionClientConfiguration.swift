@@ -59,8 +59,8 @@ extension SessionClientConfiguration {
             throw ConnectionError(
                 code: .invalidConfiguration,
                 message:
-                    "The metadata of a session has \(metadata.count) entries, of \(ClientOpening.maximumMetadataCount) at "
-                    + "most. Send what is more with a call."
+                    "The metadata of a session has \(metadata.count) entries, of "
+                    + "\(ClientOpening.maximumMetadataCount) at most. Send what is more with a call."
             )
         }
         var fields: [UInt8] = []

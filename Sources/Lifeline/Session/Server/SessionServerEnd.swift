@@ -253,14 +253,7 @@ extension SessionServerEnd {
         let found = request.method.map { methods[$0] }
         // Interceptors see those that nobody handles, too.
         let method = found.flatMap { $0.kind == .push ? nil : $0 } ?? .unimplemented(request.name)
-        let context = SessionContext(
-            method: method.name,
-            metadata: request.metadata,
-            deadline: request.deadline,
-            session: self,
-            request: request.request,
-            parts: request.parts
-        )
+        let context = context(of: request, method)
         do {
             let reply: SessionReply
             if interceptors.isEmpty {
@@ -297,18 +290,22 @@ extension SessionServerEnd {
         }
     }
 
-    func answer(_ request: InboundRequest) -> EncodedContent {
-        guard let method = request.method.map({ methods[$0] }), let handle = method.handleNow else {
-            preconditionFailure("A request is for a handler that waits.")
-        }
-        let context = SessionContext(
+    private func context(of request: InboundRequest, _ method: SessionMethod) -> SessionContext {
+        SessionContext(
             method: method.name,
             metadata: request.metadata,
             deadline: request.deadline,
             session: self,
             request: request.request,
-            parts: nil
+            parts: request.parts
         )
+    }
+
+    func answer(_ request: InboundRequest) -> EncodedContent {
+        guard let method = request.method.map({ methods[$0] }), let handle = method.handleNow else {
+            preconditionFailure("A request is for a handler that waits.")
+        }
+        let context = context(of: request, method)
         return content(
             of: Result {
                 try request.payload.withUnsafeBytes { SessionReply(payload: try handle($0, context)) }

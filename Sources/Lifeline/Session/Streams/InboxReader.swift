@@ -44,9 +44,9 @@ final class InboxReader<Message: DelimitedMessage> {
     /// Whether there is another one of those that were taken. Then it is in hand.
     @inline(__always)
     private var hasMore: Bool {
-        guard let messages, let index = messages.handOutNext() else { return false }
+        guard takeNext(), let messages else { return false }
+        let index = position - 1
         if !messages.setProcessed(index), index > messages.run.head { engine.processed(messages) }
-        position = index + 1
         return true
     }
 
@@ -103,14 +103,15 @@ final class InboxReader<Message: DelimitedMessage> {
                         return batch
                     }
                 }
-            } while goesOn()
+            } while takeNext()
             if !batch.isEmpty { return batch }
         }
         return nil
     }
 
     /// Takes another one in hand beside those before it.
-    private func goesOn() -> Bool {
+    @inline(__always)
+    private func takeNext() -> Bool {
         guard let index = messages?.handOutNext() else { return false }
         position = index + 1
         return true

@@ -1,7 +1,7 @@
 internal import GRPCCore
 internal import GRPCNIOTransportHTTP2Posix
 
-// What clients and the server share.
+// The parts that clients and the server share.
 
 typealias HTTP2Client = GRPCClient<HTTP2ClientTransport.Posix>
 

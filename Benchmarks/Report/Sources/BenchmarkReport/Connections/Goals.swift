@@ -44,7 +44,7 @@ extension Measurements {
         processorTime(`case`, workload, contender).map { 1 / max($0.client, $0.server) }
     }
 
-    /// What a message costs each side, in nanoseconds.
+    /// The processor time of a message at each side, in nanoseconds.
     private func processorTime(
         _ case: String,
         _ workload: String,
