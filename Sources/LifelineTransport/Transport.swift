@@ -91,6 +91,8 @@ package protocol TransportConnection: AnyObject, Sendable {
     ///
     /// - Returns: nil when they were accepted; a place in the line when they have to wait for room: see `wait(for:)`.
     func offer(_ frames: UnsafeRawBufferPointer, count: Int) throws(ConnectionError) -> PendingSend?
+    /// The same with frames that `body` writes, in place of a copy of them.
+    func offer(writing body: (inout OutboundBytes) -> Void) throws(ConnectionError) -> PendingSend?
     /// Has a source offer frames when the tasks that run where the connection's frames come in have run for a while, so
     /// that those of many tasks are offered together; from another thread: when that place comes to it. May be called
     /// with a lock held that the source takes: it is never asked from within.

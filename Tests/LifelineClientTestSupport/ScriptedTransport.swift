@@ -298,10 +298,15 @@ private final class ScriptedConnection<Receiver: FrameReceiver>: TransportConnec
     }
 
     func offer(_ frames: UnsafeRawBufferPointer, count: Int) throws(ConnectionError) -> PendingSend? {
-        switch try outbound.offer(frames, count: count) {
-        case .accepted: nil
-        case .pending(let pending): pending
-        }
+        pending(try outbound.offer(frames, count: count))
+    }
+
+    func offer(writing body: (inout OutboundBytes) -> Void) throws(ConnectionError) -> PendingSend? {
+        pending(try outbound.offer(writing: body))
+    }
+
+    private func pending(_ offer: OutboundQueue.Offer) -> PendingSend? {
+        if case .pending(let pending) = offer { pending } else { nil }
     }
 
     func offerLater(_ source: any FrameSource) -> Bool {

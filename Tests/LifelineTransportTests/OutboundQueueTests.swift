@@ -48,6 +48,29 @@ import Testing
         #expect(queue.acknowledge(byteCount: 8) == 2)
     }
 
+    @Test func framesThatTheirSenderWritesAreOfferedInTheSameWay() async throws {
+        let queue = OutboundQueue(marks: WaterMarks(low: 0, high: 10))
+        func offer(_ pieces: ArraySlice<UInt8>...) throws -> OutboundQueue.Offer {
+            try queue.offer { bytes in
+                for piece in pieces { piece.withUnsafeBytes { bytes.append($0) } }
+                #expect(bytes.count == pieces.reduce(0) { $0 + $1.count } && bytes.isEmpty == pieces.isEmpty)
+            }
+        }
+        #expect(try offer() == .accepted(scheduleFlush: false) && queue.unwrittenByteCount == 0)
+        #expect(try offer(Self.frames[..<2], Self.frames[2...]) == .accepted(scheduleFlush: true))
+        #expect(try offer(Self.frames[...]) == .accepted(scheduleFlush: false))
+        guard case .pending(let pending) = try offer(Self.frames[..<2]) else {
+            Issue.record("there is no room")
+            return
+        }
+        #expect(written(queue)?.bytes == Self.frames + Self.frames)
+        #expect(queue.completeWrite())
+        try await queue.wait(for: pending)
+        #expect(written(queue)?.bytes == Array(Self.frames[..<2]))
+        _ = queue.close(.closedLocally)
+        #expect(throws: ConnectionError.self) { try offer(Self.frames[...]) }
+    }
+
     /// Closing does not take back that this side ends behind what waits.
     @Test(arguments: [false, true]) func closingWritesWhatWaitedWhenThisSideWasEnded(wasEnded: Bool) throws {
         let queue = OutboundQueue(marks: WaterMarks(low: 0, high: 5))

@@ -339,7 +339,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
             let written = context.eventLoop.makePromise(of: Void.self)
             written.futureResult.assumeIsolated().whenComplete { self.completeWrite($0) }
             isWriting = true
-            if replyBuffer != nil { bytesInFlight = buffer }
+            bytesInFlight = buffer
             replies.writeStarted()
             context.writeAndFlush(wrapOutboundOut(buffer), promise: written)
             watchWrite(byteCount: buffer.readableBytes)
@@ -368,7 +368,7 @@ final class ConnectionHandler<Receiver: FrameReceiver>: ChannelDuplexHandler {
                 stalledByteCount = 0
                 chargeMemory()
             }
-            if replyBuffer != nil { SpareBuffer.forWriting.giveBack(bytesInFlight) }
+            SpareBuffer.forWriting.giveBack(bytesInFlight)
             bytesInFlight = ByteBuffer()
             liveness?.writeCompleted()
             if replies.writeCompleted() { resumeReading(.replies) }

@@ -62,7 +62,15 @@ final class NIOTransportConnection: TransportConnection {
     }
 
     func offer(_ frames: UnsafeRawBufferPointer, count: Int) throws(ConnectionError) -> PendingSend? {
-        switch try outbound.offer(frames, count: count) {
+        flushed(try outbound.offer(frames, count: count))
+    }
+
+    func offer(writing body: (inout OutboundBytes) -> Void) throws(ConnectionError) -> PendingSend? {
+        flushed(try outbound.offer(writing: body))
+    }
+
+    private func flushed(_ offer: OutboundQueue.Offer) -> PendingSend? {
+        switch offer {
         case .pending(let pending):
             return pending
         case .accepted(let scheduleFlush):

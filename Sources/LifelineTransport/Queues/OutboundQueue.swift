@@ -49,6 +49,13 @@ package final class OutboundQueue: Sendable {
             while let byteCount = rest.skip() { ledger?.frameAccepted(byteCount: byteCount) }
         }
 
+        /// Takes the bytes of accepted frames: the buffer itself, when no other bytes wait.
+        mutating func append(_ frames: inout ByteBuffer) {
+            let byteCount = frames.readableBytes
+            if buffer.readableBytes == 0 { swap(&buffer, &frames) } else { buffer.writeBuffer(&frames) }
+            accepted(frameOf: byteCount)
+        }
+
         @inline(__always) mutating func accepted(frameOf byteCount: Int) {
             frameCount += 1
             acceptedFrameCount += 1
@@ -107,6 +114,28 @@ package final class OutboundQueue: Sendable {
                 return .success(.accepted(scheduleFlush: scheduleFlush))
             case .wait(let id):
                 state.waiting[id] = WaitingSend(frames: Array(frames), frameCount: count)
+                return .success(.pending(PendingSend(id: id)))
+            case .refuse:
+                return .failure(state.refusal)
+            }
+        }
+        return try result.get()
+    }
+
+    /// Takes whole frames that `body` writes, and does nothing if it writes none. See `offer(_:count:)`.
+    package func offer(writing body: (inout OutboundBytes) -> Void) throws(ConnectionError) -> Offer {
+        let spare = SpareBuffer.forWriting
+        var bytes = OutboundBytes(buffer: spare.take(minimumCapacity: OutboundBytes.smallestCapacity))
+        body(&bytes)
+        defer { spare.giveBack(bytes.buffer) }
+        if bytes.isEmpty { return .accepted(scheduleFlush: false) }
+        let result: Result<Offer, ConnectionError> = state.withLockedValue { state in
+            switch state.machine.offered(byteCount: bytes.count) {
+            case .accept(let scheduleFlush):
+                state.append(&bytes.buffer)
+                return .success(.accepted(scheduleFlush: scheduleFlush))
+            case .wait(let id):
+                state.waiting[id] = WaitingSend(frames: Array(bytes.buffer.readableBytesView), frameCount: 1)
                 return .success(.pending(PendingSend(id: id)))
             case .refuse:
                 return .failure(state.refusal)
@@ -311,6 +340,19 @@ package final class OutboundQueue: Sendable {
             return state.ledger?.unacknowledgedFrameCount
         }
     }
+}
+
+/// Whole frames, prefixes included, that are put together for a connection.
+package struct OutboundBytes: ~Copyable {
+    /// Enough for a few small frames, where no larger buffer is spare.
+    fileprivate static let smallestCapacity = 512
+
+    fileprivate var buffer: ByteBuffer
+
+    package var count: Int { buffer.readableBytes }
+    package var isEmpty: Bool { buffer.readableBytes == 0 }
+
+    package mutating func append(_ frames: UnsafeRawBufferPointer) { buffer.append(frames) }
 }
 
 extension ByteBuffer {

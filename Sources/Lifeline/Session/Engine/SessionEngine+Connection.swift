@@ -6,8 +6,6 @@ internal import LifelineTransport
 extension SessionEngine {
     /// The size of one write, up to which frames are put together: 64 KiB, as much as most reads take.
     private static var writeSize: Int { 64 << 10 }
-    /// The part of that buffer that is kept between writes: 1 KiB, enough for some small messages.
-    private static var keptBufferSize: Int { 1 << 10 }
 
     /// Has the next opening carry other metadata.
     func renew(_ metadata: SessionMetadata) {
@@ -120,27 +118,22 @@ extension SessionEngine {
 
     /// Offers what the machine has to send to the connection, as long as that has room.
     func pump(_ state: inout State, now: MonotonicTime) {
-        var buffer: [UInt8] = []
-        swap(&buffer, &state.buffer)
-        var isDone = false
-        while !isDone, let outlet = state.outlet {
-            buffer.removeAll(keepingCapacity: true)
-            while buffer.count < Self.writeSize {
-                let isAnything = state.machine.offer(
-                    hasRoom: !outlet.isBlocked,
-                    atMost: Self.writeSize - buffer.count,
-                    now: now,
-                    into: &state.actions
-                ) {
-                    buffer.append(contentsOf: $0)
-                }
-                if isAnything { continue }
-                isDone = true
-                break
-            }
-            if buffer.isEmpty { break }
+        var isMore = true
+        while isMore, let outlet = state.outlet {
             do {
-                if let pending = try buffer.span.withUnsafeBytes({ try outlet.connection.offer($0) }) {
+                let pending = try outlet.connection.offer { bytes in
+                    while isMore, bytes.count < Self.writeSize {
+                        isMore = state.machine.offer(
+                            hasRoom: !outlet.isBlocked,
+                            atMost: Self.writeSize - bytes.count,
+                            now: now,
+                            into: &state.actions
+                        ) {
+                            bytes.append($0)
+                        }
+                    }
+                }
+                if let pending {
                     if !outlet.isBlocked {
                         let id = state.machine.connectionID
                         state.effects.append(.waitForRoom(outlet.connection, id: id, pending))
@@ -152,8 +145,6 @@ extension SessionEngine {
                 state.machine.sendingFailed(into: &state.actions)
             }
         }
-        // A server has one for each session.
-        if buffer.capacity <= Self.keptBufferSize { swap(&buffer, &state.buffer) }
         let hasRoom = state.outlet?.isBlocked != true
         state.machine.offered(hasRoom: hasRoom, now: now, into: &state.actions)
         run(&state, now: now)

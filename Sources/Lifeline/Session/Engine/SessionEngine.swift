@@ -97,8 +97,6 @@ final class SessionEngine: Sendable {
         var effects: [Effect] = []
         /// Whether a thread runs effects, and goes on with those that are added.
         var runsEffects = false
-        /// Where frames are put together.
-        var buffer: [UInt8] = []
 
         init(machine: consuming SessionMachine, details: SessionMachine.OpeningDetails, leftoverLimit: SessionWindow) {
             self.machine = machine

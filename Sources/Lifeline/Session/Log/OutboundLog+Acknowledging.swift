@@ -125,7 +125,16 @@ extension OutboundLog {
         if acknowledgedCount > 0, hasCostlyStragglers { moveStragglers() }
         guard !records.isEmpty else { return storage.removeAll() }
         storage.removeBytes(before: records[records.first].start)
+        if storage.isTooSparse { shrinkStorage() }
+    }
+
+    /// Whether the log has much more memory than its frames need. It keeps some for a while, as another burst may come.
+    @inline(__always) package var hasSpareMemory: Bool { storage.isSparse || records.isSparse }
+
+    /// Gives back the memory that the frames do not need.
+    package mutating func giveBackMemory() {
         if storage.isSparse { shrinkStorage() }
+        records.giveBackMemory()
     }
 
     /// Whether the acknowledged frames that cannot leave the front take up so much more than those that hold them that

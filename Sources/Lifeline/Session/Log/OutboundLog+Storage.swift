@@ -6,10 +6,11 @@ extension OutboundLog {
     struct Storage: ~Copyable {
         /// Enough for a few small messages.
         private static let smallestCapacity = 512
-        /// The capacity that an empty buffer may keep, to be used again.
+        /// The capacity that an unused buffer may keep for good.
         private static let keptCapacity = 4 << 10
-        /// Up to this capacity a buffer does not shrink until it is empty: the copying would cost more than it saves.
-        private static let smallestShrinkingCapacity = 16 << 10
+        /// The capacity that a buffer may keep until ``giveBackMemory()``, however few bytes are in use. New memory for
+        /// each burst would cost more than the bytes: the system clears every page.
+        private static let spareCapacity = 1 << 20
         /// Records have 32 bits for positions. With half of that, differences of positions are never ambiguous.
         private static let largestCapacity = 1 << 31
 
@@ -76,14 +77,17 @@ extension OutboundLog {
         @inline(__always)
         mutating func removeAll() {
             (head, end) = (0, 0)
-            guard capacity > Self.keptCapacity else { return }
-            base?.deallocate()
-            (base, capacity) = (nil, 0)
+            if capacity > Self.spareCapacity { giveBackAll() }
         }
 
-        /// Whether so little of the buffer is in use that it should shrink.
-        @inline(__always) var isSparse: Bool {
-            capacity > Self.smallestShrinkingCapacity && Int(truncatingIfNeeded: end &- head) &* 8 < capacity
+        /// Whether so little of the buffer is in use that part of it should be given back, soon.
+        @inline(__always) var isSparse: Bool { isSparse(above: Self.keptCapacity) }
+
+        /// Whether so little of the buffer is in use that it should shrink at once.
+        @inline(__always) var isTooSparse: Bool { isSparse(above: Self.spareCapacity) }
+
+        @inline(__always) private func isSparse(above limit: Int) -> Bool {
+            capacity > limit && Int(truncatingIfNeeded: end &- head) &* 8 < capacity
         }
 
         /// Moves the bytes to the start of a smaller buffer, and returns how far their positions went down.
@@ -91,8 +95,14 @@ extension OutboundLog {
             let distance = head
             var newCapacity = capacity
             while newCapacity > Self.keptCapacity, Int(end - head) * 4 < newCapacity { newCapacity /= 2 }
-            move(toCapacity: newCapacity, start: 0)
+            if head == end { giveBackAll() } else { move(toCapacity: newCapacity, start: 0) }
             return UInt32(truncatingIfNeeded: distance)
+        }
+
+        private mutating func giveBackAll() {
+            base?.deallocate()
+            (base, capacity) = (nil, 0)
+            (head, end) = (0, 0)
         }
 
         /// Moves the bytes to a new buffer and to positions from `start` on.

@@ -1,10 +1,12 @@
 /// A queue of trivial values under ascending numbers, in one circular buffer.
 ///
-/// Every operation takes constant time on average. A buffer of more than 64 elements shrinks as they leave, so that
-/// memory follows the elements that are left.
+/// Every operation takes constant time on average. A buffer of more than 8,192 elements shrinks as they leave; a smaller
+/// one when it is told to.
 package struct Ring<Element: BitwiseCopyable>: ~Copyable {
-    /// How many elements an empty ring may keep memory for.
+    /// How many elements an empty ring may keep memory for, for good.
     private static var keptCapacity: Int { 64 }
+    /// How many elements an empty ring may keep memory for until `giveBackMemory`.
+    private static var spareCapacity: Int { 8_192 }
     /// Enough for a quiet connection.
     private static var smallestCapacity: Int { 16 }
 
@@ -46,7 +48,15 @@ package struct Ring<Element: BitwiseCopyable>: ~Copyable {
         precondition(!isEmpty, "An empty ring has no first element.")
         first &+= 1
         // An eighth, so that a ring whose count goes up and down is not moved each time.
-        if capacity > Self.keptCapacity, count &* 8 < capacity { shrink() }
+        if capacity > Self.spareCapacity, count &* 8 < capacity { shrink() }
+    }
+
+    /// Whether so few elements are left that part of the memory should be given back.
+    @inline(__always) package var isSparse: Bool { capacity > Self.keptCapacity && count &* 8 < capacity }
+
+    /// Gives back the memory that the elements do not need.
+    package mutating func giveBackMemory() {
+        if isSparse { shrink() }
     }
 
     /// Takes out all elements. The next one gets the given number.

@@ -212,6 +212,7 @@ extension SessionMachine {
         (logDeadlines, waitingDeadlines, expiringPlaces) = (DeadlineHeap(), DeadlineHeap(), [:])
         (unplaced, unplacedNumbers, unplacedPlace) = ([], [], 0)
         (lastMethodPlace, peerReceived) = (0, 0)
+        spareMemoryDeadline = nil
     }
 
     /// Has what was not sent wait for the next session, or begin it.

@@ -170,7 +170,7 @@ extension SessionMachine {
             life.canSend ? .earliest(inbound.nextDeadline, urgentInbound.nextDeadline) : nil
         return .earliest(
             .earliest(.earliest(own, report), .earliest(logDeadlines.next, waitingDeadlines.next)),
-            .earliest(requests.nextDeadline, running.nextDeadline)
+            .earliest(.earliest(requests.nextDeadline, running.nextDeadline), spareMemoryDeadline)
         )
     }
 
@@ -194,6 +194,7 @@ extension SessionMachine {
         }
         inbound.timerFired(now: now)
         urgentInbound.timerFired(now: now)
+        giveBackMemory(now: now)
         admitWaiting(now: now, into: &actions)
         if life.isOverdue(now: now) {
             end(.abandoned, now: now, into: &actions)

@@ -140,7 +140,7 @@ extension SessionMachine {
         // Within a session nothing shrinks, and credits began with the first opening's.
         peerTerms = peerTerms.map { $0.raised(by: terms) } ?? terms
         peerReceived = progress.received
-        acknowledged(upTo: progress.processed, urgent: progress.urgent, into: &actions)
+        acknowledged(upTo: progress.processed, urgent: progress.urgent, now: now, into: &actions)
         ordinary.resume(behind: progress.received)
         urgent.resume(behind: progress.urgent)
         tellCreditsAgain()

@@ -61,7 +61,7 @@ extension SessionMachine {
         guard acknowledgement.urgent < urgent.nextToSend else {
             throw .unknownAcknowledgement(SessionPlace(.urgent, acknowledgement.urgent))
         }
-        acknowledged(upTo: acknowledgement.ordinary, urgent: acknowledgement.urgent, into: &actions)
+        acknowledged(upTo: acknowledgement.ordinary, urgent: acknowledgement.urgent, now: now, into: &actions)
         for range in acknowledgement.ranges {
             var released: [UInt64] = []
             ordinary.acknowledge(range) { place, tag, _ in if tag.hasDetails { released.append(place) } }
@@ -70,12 +70,26 @@ extension SessionMachine {
         admitWaiting(now: now, into: &actions)
     }
 
-    mutating func acknowledged(upTo place: UInt64, urgent urgentPlace: UInt64, into actions: inout [Action]) {
+    mutating func acknowledged(
+        upTo place: UInt64,
+        urgent urgentPlace: UInt64,
+        now: MonotonicTime,
+        into actions: inout [Action]
+    ) {
         // Few messages have details; an empty array costs nothing.
         var released: [UInt64] = []
         ordinary.acknowledge(upTo: place) { place, tag, _ in if tag.hasDetails { released.append(place) } }
         for place in released { processed(place, into: &actions) }
         urgent.acknowledge(upTo: urgentPlace) { _, _, _ in }
+        guard spareMemoryDeadline == nil, ordinary.hasSpareMemory || urgent.hasSpareMemory else { return }
+        spareMemoryDeadline = now + options.spareMemoryDelay
+    }
+
+    mutating func giveBackMemory(now: MonotonicTime) {
+        guard let deadline = spareMemoryDeadline, deadline <= now else { return }
+        spareMemoryDeadline = nil
+        ordinary.giveBackMemory()
+        urgent.giveBackMemory()
     }
 
     private mutating func processed(_ place: UInt64, into actions: inout [Action]) {

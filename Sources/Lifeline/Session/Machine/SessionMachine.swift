@@ -117,6 +117,8 @@ package struct SessionMachine: ~Copyable {
     /// When messages are not worth sending any more, by their numbers.
     var logDeadlines = DeadlineHeap()
     var waitingDeadlines = DeadlineHeap()
+    /// When the lanes give back the memory that they do not need; nil while they need all of it.
+    var spareMemoryDeadline: MonotonicTime?
     /// Frames that go before all others: openings and goodbyes.
     var control: [UInt8] = []
     /// Messages that are sent at most once, and the numbers of those that are observed.

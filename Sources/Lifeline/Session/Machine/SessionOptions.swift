@@ -27,6 +27,9 @@ package struct SessionOptions: Sendable {
     package var acknowledgementBatchSize = 16
     /// How long it may take otherwise: not longer than it takes a person to notice.
     package var acknowledgementDelay = Duration.milliseconds(20)
+    /// How long memory that messages have left is kept for others: 1 s, so that a session in use does not need new
+    /// memory for each burst.
+    package var spareMemoryDelay = Duration.seconds(1)
 
     package init() {}
 

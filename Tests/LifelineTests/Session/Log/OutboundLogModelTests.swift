@@ -73,6 +73,8 @@ struct LogStory: ~Copyable {
     /// What the last step has brought, and should have.
     private var outcome: (found: [LoggedFrame], expected: [LoggedFrame]) = ([], [])
     private var output: (found: [UInt8], expected: [UInt8]) = ([], [])
+    /// How many bytes the log may keep that it does not need: a buffer, and its records.
+    private var spareMemory = 0
 
     init(_ kind: Kind, seed: UInt64) {
         self.kind = kind
@@ -87,13 +89,15 @@ struct LogStory: ~Copyable {
     mutating func step() -> String {
         outcome = ([], [])
         output = ([], [])
+        spareMemory = 1 << 21
         switch random.next() % 100 {
         case ..<30: return append()
         case ..<55: return send()
         case ..<68: return acknowledgeUpTo()
         case ..<83: return acknowledgeRange()
         case ..<90: return resume()
-        case ..<99: return change()
+        case ..<96: return change()
+        case ..<99: return giveBackMemory()
         default: return removeAll()
         }
     }
@@ -214,6 +218,12 @@ struct LogStory: ~Copyable {
         return changes
     }
 
+    private mutating func giveBackMemory() -> String {
+        log.giveBackMemory()
+        spareMemory = 0
+        return "give back memory"
+    }
+
     private mutating func removeAll() -> String {
         log.removeAll()
         frames = []
@@ -270,10 +280,11 @@ struct LogStory: ~Copyable {
     }
 
     private func differenceOfMemory() -> String? {
-        // Buffers shrink when an eighth is in use, and nearly half of what is in use may be acknowledged. Besides, 16
-        // KiB of acknowledged frames may stay, and a buffer of 16 KiB.
+        // Buffers shrink to a quarter's use when an eighth is in use, and nearly half of that may be acknowledged.
+        // Besides, 16 KiB of acknowledged frames may stay.
         let space = frames.reduce(0) { $0 + $1.space + OutboundLog.Straggler.overhead }
-        let most = 16 * space + 8 * (16 << 10)
+        let most = 16 * space + 8 * (16 << 10) + spareMemory
+        if spareMemory == 0, log.hasSpareMemory { return "has spare memory that it was to give back" }
         if log.acknowledgedCount == 0, log.acknowledgedByteCount != 0 { return "counts bytes of frames that have left" }
         return log.bytesHeld <= most ? nil : "holds \(log.bytesHeld) bytes for \(space)"
     }

@@ -613,4 +613,21 @@ import Testing
         #expect(end.machine.peerTerms == expected)
         #expect(end.request(1, now: now) == "r1" && end.request(2, now: now) == "tooManyInFlight")
     }
+
+    // MARK: Memory
+
+    @Test func memoryOfABurstIsGivenBackASecondLater() {
+        let end = client(frames: 100, bytes: 1 << 20)
+        for number in 1...20 as ClosedRange<UInt8> { _ = end.push(number, size: 1_000, now: now) }
+        _ = end.settle(now: now)
+        let most = end.machine.ordinary.bytesHeld
+        #expect(most > 20_000 && end.machine.nextDeadline == nil)
+        _ = acknowledge(end, 22)
+        #expect(end.machine.keptSize == SessionSize())
+        #expect(end.machine.ordinary.bytesHeld == most && end.machine.nextDeadline == .ms(1_000))
+        _ = timer(end, 999)
+        #expect(end.machine.ordinary.bytesHeld == most && end.machine.nextDeadline == .ms(1_000))
+        _ = timer(end, 1_000)
+        #expect(end.machine.ordinary.bytesHeld < 4_096 && end.machine.nextDeadline == nil)
+    }
 }
