@@ -87,9 +87,8 @@ struct RunningRequests: Sendable {
     mutating func timerFired(now: MonotonicTime) -> [IncomingRequest] {
         var ended: [IncomingRequest] = []
         while let count = deadlines.takeDue(now: now) {
-            if let serial = entries[count]?.request.serial, countBySerial[serial] == count,
-                let request = cancel(serial: serial)
-            {
+            // The first deadline is that of one that is waited for: `compact` takes out the others.
+            if let serial = entries[count]?.request.serial, let request = cancel(serial: serial) {
                 ended.append(request)
             }
         }

@@ -157,9 +157,10 @@ extension SessionMachine {
     /// Requests that wait for another connection.
     private var waitingRequestCount: Int { waiting.count(of: .requests) }
 
-    /// Whether something waits to be sent: for room, for credit, or for the peer's window.
+    /// Whether something waits to be sent: for room, for credit, or for the peer's window. Messages that are sent at
+    /// most once wait only for frames of the ordinary lane.
     private var hasUnsent: Bool {
-        ordinary.nextToSend < ordinary.next || urgent.nextToSend < urgent.next || !waiting.isEmpty || !unplaced.isEmpty
+        ordinary.nextToSend < ordinary.next || urgent.nextToSend < urgent.next || !waiting.isEmpty
     }
 
     /// When `timerFired` is to be called; nil: not until there was another event.

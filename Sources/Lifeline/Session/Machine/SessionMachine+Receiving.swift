@@ -293,8 +293,9 @@ extension SessionMachine {
     private func refusal(of message: InboundMessage, cost: Int) -> RequestRefusal? {
         if life.isClosing { return .closing }
         if message.exceedsEntryLimits { return .tooManyEntries }
+        // Where none runs, one that was received has room: none is larger than the window.
         guard running.count < options.maximumRunningCount,
-            running.byteCount + cost <= options.inboundWindow.byteCount || running.isEmpty
+            running.byteCount + cost <= options.inboundWindow.byteCount
         else { return .tooManyRunning }
         guard running.count < allowance.handlerCount else { return .serverHandlers }
         // Responses that the peer does not acknowledge, beside all that this side may ask and push.
