@@ -233,6 +233,31 @@ import Testing
         #expect(end.settle(now: now) == "[o1 method 1 m, o2 request 1 with parts, o3 end of 1]")
     }
 
+    @Test func partsThatHaveNotEndedGoOnInTheNextSession() {
+        let end = MachineMatrixEnd(.client)
+        end.request(1, hasParts: true, now: now)
+        end.connect(now: now)
+        end.forget(now: now)
+        end.welcome(.test(1), isResumed: false, now: now)
+        #expect(end.takeLine() == "opened 1")
+        let offer = end.machine.sendPart(of: end.calls[0], end.content(2), now: now, into: &end.actions)
+        #expect(offer == .accepted(number: 0))
+        #expect(end.machine.endParts(of: end.calls[0], now: now, into: &end.actions))
+        #expect(
+            end.settle(now: now) == "[o1 method 1 m, o2 request 1 with parts, o3 part 2 of 1, o4 end of 1]"
+        )
+    }
+
+    /// A response to it is dropped, and its asker may ask again.
+    @Test func aRequestThatWaitsForAnotherConnectionWasNotSent() {
+        let end = opened(.client)
+        _ = feed(end, HostileFrame.goodbye(2))
+        end.request(1, now: now)
+        #expect(feed(end, HostileFrame.response(.urgentResponse)) == "" && end.machine.lateMessageCount == 1)
+        end.machine.end(.abandoned, now: now, into: &end.actions)
+        #expect(end.takeLine() == "fail r1 notSent, ended abandoned")
+    }
+
     // MARK: Limits
 
     @Test func cancelledRequestsCountUntilTheirHandlersAreDone() {
