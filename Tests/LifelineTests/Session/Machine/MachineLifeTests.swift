@@ -229,6 +229,31 @@ import Testing
         #expect(client.settle(now: .ms(19)) == "" && client.settle(now: .ms(20)) == "[ack 1/1] close 1 inOrder")
     }
 
+    @Test func aClientLeavesThoughARequestWaitsForAnotherConnection() {
+        let client = opened(.client)
+        client.request(1, now: now)
+        _ = client.settle(now: now)
+        client.receive(HostileFrame.acknowledgement(3), now: now)
+        client.receive(HostileFrame.goodbye(2), now: now)
+        client.request(2, now: now)
+        #expect(client.settle(now: now) == "")
+        client.receive(HostileFrame.response(.urgentResponse), now: now)
+        #expect(client.settle(now: .ms(20)) == "[ack 1/1] close 1 inOrder")
+    }
+
+    @Test func aDrainingServerSaysSoBehindAMessageThatWaitsForCredit() {
+        let server = MachineMatrixEnd(.server)
+        server.open(MachineMatrixEnd.largeTerms)
+        #expect(server.push(1, size: 70_000, now: now) == "accepted #1")
+        _ = server.settle(now: now)
+        #expect(server.push(2, now: now) == "waits #2")
+        server.machine.drain(pause: .zero, by: .ms(100))
+        #expect(server.settle(now: now) == "")
+        server.receive(HostileFrame.credit(1, 1, 1 << 20), now: now)
+        #expect(server.takeLine() == "accepted #2")
+        #expect(server.settle(now: now) == "[o4 push 2, goodbye draining]")
+    }
+
     // MARK: Closing
 
     @Test func closingFinishesWhatWasAcceptedAndTellsThePeerWhatWasProcessed() {
