@@ -43,7 +43,7 @@ import Testing
         for _ in 0..<10_000 { ring.append(1) }
         #expect(ring.bytesHeld >= 80_000)
         while !ring.isEmpty { ring.removeFirst() }
-        #expect(ring.bytesHeld == 8_192 * 8 && ring.isSparse)
+        #expect(ring.bytesHeld > 64 * 8 && ring.bytesHeld <= 8_192 * 8 && ring.isSparse)
         ring.giveBackMemory()
         #expect(ring.bytesHeld <= 64 * 8 && !ring.isSparse)
     }

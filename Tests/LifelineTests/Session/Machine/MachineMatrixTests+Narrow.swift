@@ -55,7 +55,7 @@ extension MachineMatrixTests {
             "close: => closing",
             "abandon: left over 50 inDoubt, #1 unsent, ended abandoned [goodbye closed] close 2 byOwner => over closed keeps -70139",
             "withdraw: withdrawn => keeps -65",
-            "acknowledged: => keeps -70074",
+            "acknowledged: => until 1010 keeps -70074",
         ],
         .partWithoutCredit: [
             "offered: nothing",
