@@ -203,11 +203,11 @@ package final class SimulatedSessionEnd {
             into: &actions
         ) { bytes.append(contentsOf: $0) }
         if !bytes.isEmpty {
-            if let onTraffic { bytes.withUnsafeBytes { Self.forEachFrame($0) { onTraffic(.sent($0)) } } }
             if link.refuses(from: side) {
                 failedSendCount += 1
                 machine.sendingFailed(into: &actions)
             } else {
+                if let onTraffic { bytes.withUnsafeBytes { Self.forEachFrame($0) { onTraffic(.sent($0)) } } }
                 link.write(bytes, from: side)
                 machine.written()
             }
