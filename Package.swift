@@ -61,7 +61,13 @@ extension Target.Dependency {
 // MARK: - codegen/: everything that makes code
 
 let codegen: [Target] = [
-    swift("LifelineCodegen", path: "codegen/LifelineCodegen", .swiftProtobuf, .swiftProtobufPluginLibrary),
+    swift(
+        "LifelineCodegen",
+        path: "codegen/LifelineCodegen",
+        "CLifelineMessages",
+        .swiftProtobuf,
+        .swiftProtobufPluginLibrary
+    ),
     program(
         "protoc-gen-lifeline",
         path: "codegen/protoc-gen-lifeline",

@@ -50,6 +50,16 @@ static LifelineStatus skip_value(LifelineInput *input, uint32_t tag, uint32_t de
     }
 }
 
+bool lifeline_is_message(LifelineInput input) {
+    enum { DEPTH = 100 };
+    while (input.next != input.end) {
+        uint32_t tag = 0;
+        if (lifeline_read_tag(&input, &tag) != LIFELINE_OK) return false;
+        if (skip_value(&input, tag, DEPTH) != LIFELINE_OK) return false;
+    }
+    return true;
+}
+
 // Keeps the field whose tag stands at `start` and whose data ends at `end`. When the data of the last record ends at
 // `start`, that record grows by the field. But not by one whose tag is longer than necessary: the tag of a record is
 // written anew, in its shortest form, and the output must not depend on whether two fields happen to touch.

@@ -119,6 +119,9 @@ bool lifeline_sort_maps(LifelineDecoder *decoder);
 
 // MARK: Unknown fields
 
+// Whether the input is a message of some type: well-formed fields, whatever they mean.
+bool lifeline_is_message(LifelineInput input);
+
 // Skips an unknown field, whose tag was just read, and keeps it.
 LifelineStep lifeline_keep_unknown(LifelineDecoder *decoder, LifelineScope *scope, uint32_t tag);
 

@@ -56,7 +56,7 @@ actor MessagePrinter {
     private func append(_ raw: RawMessage, to output: inout [UInt8]) throws {
         let message = try raw.withUnsafeBytes { try Sample_Chat_V1_ChatMessage(serializedBytes: $0) }
         switch format {
-        case .text: output += (message.textFormat + "\n").utf8
+        case .text: output += (message.textFormatString() + "\n").utf8
         case .delimited: try raw.withDelimitedBytes { output += $0 }
         }
     }

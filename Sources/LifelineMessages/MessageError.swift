@@ -7,6 +7,9 @@ public struct MessageError: Error, Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String, Sendable {
             case truncated, malformedVarint, invalidTag, unmatchedGroup, invalidLength, invalidUTF8, tooDeep
             case memoryLimitExceeded, missingRequiredField, tooLarge, typeMismatch
+            case malformedJSON, malformedTextFormat, unexpectedValue, valueOutOfRange, unknownField, duplicateField,
+                unknownEnumValue
+            case unknownMessageType
         }
         private let kind: Kind
 
@@ -32,6 +35,22 @@ public struct MessageError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let tooLarge = Self(kind: .tooLarge)
         /// A `google.protobuf.Any` holds another message type than the one asked for.
         public static let typeMismatch = Self(kind: .typeMismatch)
+        /// The input is not JSON.
+        public static let malformedJSON = Self(kind: .malformedJSON)
+        /// The input is not text format.
+        public static let malformedTextFormat = Self(kind: .malformedTextFormat)
+        /// JSON or text has another kind of value than the field: a string for a message, say.
+        public static let unexpectedValue = Self(kind: .unexpectedValue)
+        /// A number or a time that the field cannot hold, or that JSON cannot.
+        public static let valueOutOfRange = Self(kind: .valueOutOfRange)
+        /// JSON or text has a field that the message does not have.
+        public static let unknownField = Self(kind: .unknownField)
+        /// JSON or text has a field twice, JSON a map's key, or there are two members of a oneof.
+        public static let duplicateField = Self(kind: .duplicateField)
+        /// JSON or text has a name, or a closed enum's number, that the enum does not declare.
+        public static let unknownEnumValue = Self(kind: .unknownEnumValue)
+        /// A `google.protobuf.Any` holds a message of a type that the options do not name.
+        public static let unknownMessageType = Self(kind: .unknownMessageType)
 
         public var description: String { kind.rawValue }
     }
@@ -100,14 +119,14 @@ extension MessageError {
 
 extension LifelineFailure {
     /// "package.Message.field (number 3)", or just the message's name when no field is concerned.
-    fileprivate var describedField: String? {
+    var describedField: String? {
         guard let table = message else { return nil }
         let typeName = String(cString: table.pointee.full_name)
         guard field_number != 0 else { return typeName }
         let fields = UnsafeBufferPointer(start: table.pointee.fields, count: Int(table.pointee.field_count))
-        guard let field = fields.first(where: { $0.number == field_number }) else {
+        guard let index = fields.firstIndex(where: { $0.number == field_number }) else {
             return "\(typeName), unknown field \(field_number)"
         }
-        return "\(typeName).\(String(cString: field.name)) (number \(field_number))"
+        return "\(typeName).\(table.pointee.names[2 * index]) (number \(field_number))"
     }
 }

@@ -4,6 +4,8 @@
 public import CLifelineWellKnownTypes
 public import LifelineMessages
 
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion2  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+
 /// Wrapper message for `double`.
 ///
 /// The JSON representation for `DoubleValue` is JSON number.

@@ -220,13 +220,42 @@ import Testing
             """
         )
         // The enum's name, and what its only value is called.
-        let definition = /_names\[\] = \{"(\w+)"\};\nstatic const LifelineEnum (\w+) = \{/
-        let values = text.matches(of: definition).map { ("&\($0.output.2)", String($0.output.1)) }
+        let definition = /static const char (enum_\d+)__name_text\[\] = "(\w+)";/
+        let values = text.matches(of: definition).map { ("&\($0.output.1)", String($0.output.2)) }
         #expect(values.count == 3)
         let valueOfEnum = Dictionary(values) { first, second in "\(first) and \(second)" }
-        let field = /\.enumeration = (&\w+),\s+\.name = "([f-i])"/
-        let valueOfField = text.matches(of: field).map { "\($0.output.2) \(valueOfEnum[String($0.output.1)] ?? "")" }
+        let field = /offsetof\(A__M, ([f-i])\),[^}]*\.enumeration = (&\w+)\}/
+        let valueOfField = text.matches(of: field).map { "\($0.output.1) \(valueOfEnum[String($0.output.2)] ?? "")" }
         #expect(valueOfField == ["f OUTER", "g INNER", "h INNER", "i OTHER"])
+    }
+
+    @Test func enumsHaveTheFirstNameOfEachNumberAndTheOthersBehind() throws {
+        let text = try source(
+            """
+            syntax = "proto3"; enum E { option allow_alias = true; A = 0; BB = 1; CCC = 0; D = -1; } message M { E e = 1; }
+            """
+        )
+        #expect(text.contains("enum_0_numbers[] = {-1, 0, 1};"))
+        #expect(text.contains("enum_0_alias_numbers[] = {0};"))
+        #expect(text.contains(#"enum_0__name_text[] = "D\000A\000BB\000CCC";"#))
+        #expect(text.contains("enum_0__name_entries[] = {{0, 1}, {2, 1}, {4, 2}, {7, 3}};"))
+        #expect(text.contains("enum_0__name_order[] = {1, 0, 2, 3};") && text.contains(".count = 3, .flags = 0}"))
+    }
+
+    // MARK: Names
+
+    @Test func namesStandInOneText() throws {
+        let text = try source(proto3(#"int32 foo_bar = 1; int32 b = 2 [json_name = "\"?"]; int32 c = 3;"#))
+        #expect(text.contains(#"pb__m__name_text[] = "foo_bar\000fooBar\000b\000\042\077\000c";"#))
+        #expect(text.contains("pb__m__name_entries[] = {{0, 7}, {8, 6}, {15, 1}, {17, 2}, {20, 1}, {20, 1}};"))
+        #expect(text.contains("pb__m__name_order[] = {2, 4, 3, 1, 0};"))
+        #expect(text.contains(".flags = LIFELINE_MESSAGE_HAS_ESCAPED_NAMES,"))
+        #expect(try !source(proto3("int32 foo_bar = 1;")).contains("ESCAPED_NAMES"))
+    }
+
+    @Test func codeNamesTheVersionThatItIsFor() throws {
+        let text = try source(proto3("int32 a = 1;"))
+        #expect(text.contains("#if LIFELINE_INTERFACE_VERSION != 2\n#error "))
     }
 
     // MARK: Groups

@@ -63,7 +63,7 @@ struct EscapingLoansTests {
         change(choices: &message.poll.choices, round, &random, &copies)
         // What is lent is taken back whichever way its scope ends.
         try? failing(&message.replyTo, round, &random, &copies)
-        copies.send(message, random.fate(), as: \.textFormat) {
+        copies.send(message, random.fate(), as: { $0.textFormatString() }) {
             $0.replyTo.author.name = "changed"
             $0.attachments.append { $0.size = 1 }
         }
@@ -76,7 +76,7 @@ struct EscapingLoansTests {
         _ copies: inout Copies
     ) {
         reply.flags = Int32(round)
-        copies.send(reply, random.fate(), as: \.textFormat) {
+        copies.send(reply, random.fate(), as: { $0.textFormatString() }) {
             $0.text = "changed"
             $0.author.name = "changed"
             $0.replyTo.text = "changed"
@@ -97,9 +97,9 @@ struct EscapingLoansTests {
         _ random: inout SeededGenerator,
         _ copies: inout Copies
     ) {
-        copies.send(author, random.fate(), as: \.textFormat) { $0.level += 1 }
+        copies.send(author, random.fate(), as: { $0.textFormatString() }) { $0.level += 1 }
         if Bool.random(using: &random) { author.name = "a name that needs new memory: \(round)" }
-        copies.send(author, random.fate(), as: \.textFormat) { $0.name += " changed" }
+        copies.send(author, random.fate(), as: { $0.textFormatString() }) { $0.name += " changed" }
     }
 
     private func change(
@@ -116,7 +116,7 @@ struct EscapingLoansTests {
         case 3: attachments.removeFirst(attachments.count - 2)
         default: break
         }
-        copies.send(attachments[1], random.fate(), as: \.textFormat) { $0.size += 1 }
+        copies.send(attachments[1], random.fate(), as: { $0.textFormatString() }) { $0.size += 1 }
         change(attachment: &attachments[0], round, &random, &copies)
         if random.next() % 8 == 0 {
             let kept = attachments
@@ -131,7 +131,7 @@ struct EscapingLoansTests {
         _ random: inout SeededGenerator,
         _ copies: inout Copies
     ) {
-        copies.send(attachment, random.fate(), as: \.textFormat) { $0.content = [1, 2, 3] }
+        copies.send(attachment, random.fate(), as: { $0.textFormatString() }) { $0.content = [1, 2, 3] }
         if Bool.random(using: &random) { attachment.size = UInt64(round) }
     }
 

@@ -59,7 +59,7 @@ import Testing
         #expect(Alias.allCases.count == 4)
         let message = Test_Proto2_Enums.with { $0.aliases = [.uno, .segundo, .lowest, .highest] }
         #expect(message.aliases == [.first, .second, .lowest, .highest])
-        #expect(message.textFormat.contains("aliases: ALIAS_SECOND"))
+        #expect(message.textFormatString().contains("aliases: ALIAS_SECOND"))
     }
 
     @Test func theFirstValueIsTheDefaultEvenIfItIsNotZero() {

@@ -10,7 +10,7 @@ import Testing
         #expect(decoded == message, sourceLocation: sourceLocation)
         #expect(decoded.unknownFields == [], sourceLocation: sourceLocation)
         #expect(try decoded.serializedBytes() == bytes, sourceLocation: sourceLocation)
-        #expect(decoded.textFormat == message.textFormat, sourceLocation: sourceLocation)
+        #expect(decoded.textFormatString() == message.textFormatString(), sourceLocation: sourceLocation)
         #expect(decoded.hashValue == message.hashValue, sourceLocation: sourceLocation)
     }
 

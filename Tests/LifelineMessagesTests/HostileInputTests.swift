@@ -123,7 +123,7 @@ import Testing
         #expect(error?.code == .tooDeep)
         #expect(message == message)
         #expect(Set([message]).contains(message))
-        #expect(message.textFormat.contains("reply_to"))
+        #expect(message.textFormatString().contains("reply_to"))
     }
 
     // MARK: Cost

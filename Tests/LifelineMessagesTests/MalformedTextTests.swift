@@ -23,7 +23,7 @@ import Testing
         #expect(message.withTextUTF8Span { String(copying: $0) } == text)
         #expect(try message.serializedBytes() == encoded)
         #expect(try ChatMessage(serializedBytes: encoded, options: Self.unchecked) == message)
-        _ = message.textFormat
+        _ = message.textFormatString()
     }
 
     @Test(arguments: samples.indices) func oneofsAndSubmessages(index: Int) throws {

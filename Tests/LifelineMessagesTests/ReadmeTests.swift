@@ -20,7 +20,13 @@ import Testing
         let bytes = try message.serializedBytes()
         let same = try Sample_Chat_V1_ChatMessage(serializedBytes: bytes)
         #expect(same == message)
-        #expect(same.textFormat.contains("name: \"Ada\""))
+
+        let json = try message.jsonString()
+        let again = try Sample_Chat_V1_ChatMessage(jsonString: json)
+        let text = message.textFormatString()
+        let read = try Sample_Chat_V1_ChatMessage(textFormatString: text)
+        #expect(json.contains(#""author":{"name":"Ada"}"#) && text.contains(#"name: "Ada""#))
+        #expect(again == message && read == message)
     }
 
     @Test func readingAndWritingWithoutCopies() throws {

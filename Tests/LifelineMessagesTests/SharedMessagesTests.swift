@@ -58,7 +58,7 @@ import Testing
             #expect(encoded == bytes)
             #expect(frame.suffix(bytes.count) == bytes[...])
             #expect(shared == shared && shared.hashValue == shared.hashValue)
-            #expect(shared.textFormat != "")
+            #expect(shared.textFormatString() != "")
             #expect(shared.isInitialized)
         }
     }

@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test func textFormat() {
-        #expect(read { user($0).textFormat } == "id: 9\n")
+        #expect(read { user($0).textFormatString() } == "id: 9\n")
         #expect(read { user($0).debugDescription.contains("9") })
     }
 

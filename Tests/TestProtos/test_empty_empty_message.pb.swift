@@ -4,6 +4,8 @@
 public import CTestProtos
 public import LifelineMessages
 
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion2  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+
 @frozen public struct Test_Empty_Nothing: LifelineMessages.Message {
     public typealias _Fields = CTestProtos.Test__Empty__Nothing
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__empty__nothing__get_table() }

@@ -4,6 +4,8 @@
 public import CTestProtos
 public import LifelineMessages
 
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion2  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+
 @frozen public struct Test_Names_CWords: LifelineMessages.Message {
     @inlinable public var andEq: String {
         get { _message.pointee.has_and_eq_4 != 0 ? _message.string(_message.pointee.and_eq_4) : "" }

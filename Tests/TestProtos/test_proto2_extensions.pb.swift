@@ -4,6 +4,8 @@
 public import CTestProtos
 public import LifelineMessages
 
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion2  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+
 @frozen public struct Test_Proto2_Marker: LifelineMessages.Message {
     @inlinable public var weight: Int32 {
         get { _message.pointee.has_weight != 0 ? _message.pointee.weight : 0 }

@@ -5,6 +5,8 @@ public import CTestServices
 public import Lifeline
 public import LifelineMessages
 
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion2  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+
 @frozen public struct Test_Realistic_Collector_Value: LifelineMessages.Message {
     @inlinable public var stringValue: String {
         get { _message.pointee.value_case.rawValue == 1 ? _message.string(_message.pointee.string_value) : "" }

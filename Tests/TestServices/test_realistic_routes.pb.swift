@@ -4,6 +4,8 @@
 public import CTestServices
 public import LifelineMessages
 
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion2  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+
 @frozen public struct Test_Realistic_Routes_Route: LifelineMessages.Message {
     @inlinable public var get: String {
         get { _message.pointee.pattern_case.rawValue == 1 ? _message.string(_message.pointee.get) : "" }

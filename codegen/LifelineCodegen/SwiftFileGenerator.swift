@@ -1,3 +1,4 @@
+internal import CLifelineMessages
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
@@ -23,6 +24,14 @@ struct SwiftFileGenerator {
         let imports = importedModules.sorted()
         for module in imports { printer.print("\(importModifier(module)) import \(module)") }
         if !imports.isEmpty { printer.print("") }
+        if imports.contains(SwiftContext.runtime) {
+            // The compiler shows the whole line.
+            printer.print(
+                "private typealias _LifelineGeneratedFor = \(SwiftContext.runtime)._GeneratedForVersion\(LIFELINE_INTERFACE_VERSION)"
+                    + "  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.",
+                ""
+            )
+        }
         for type in enums { SwiftEnumGenerator(type: type, context: context).print(to: &printer) }
         for message in messages { SwiftMessageGenerator(message: message, context: context).print(to: &printer) }
         for service in services {

@@ -5,6 +5,8 @@ public import CTokenStreamProtos
 public import Lifeline
 public import LifelineMessages
 
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion2  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+
 @frozen public struct Example_Story_V1_TellRequest: LifelineMessages.Message {
     @inlinable public var seed: UInt64 {
         get { _message.pointee.seed }

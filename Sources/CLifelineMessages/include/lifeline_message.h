@@ -24,6 +24,14 @@ typedef LIFELINE_ENUM(LifelineStatus, int32_t) {
     LIFELINE_MISSING_REQUIRED,
     LIFELINE_TOO_LARGE,           // an encoded message of more than INT32_MAX bytes
     LIFELINE_NO_ROOM,             // the caller's buffer is full
+    // In JSON, and for what JSON cannot hold:
+    LIFELINE_SYNTAX,              // not JSON
+    LIFELINE_WRONG_KIND,          // a value of another kind than the field's
+    LIFELINE_OUT_OF_RANGE,        // a number or a time that the field, or JSON, cannot hold
+    LIFELINE_UNKNOWN_FIELD,
+    LIFELINE_DUPLICATE_FIELD,     // also of a map's key, and a second member of a oneof
+    LIFELINE_UNKNOWN_ENUM_VALUE,
+    LIFELINE_UNKNOWN_MESSAGE,     // a google.protobuf.Any holds a message whose type is not known
 } LifelineStatus;
 
 // Where and why decoding or encoding stopped.

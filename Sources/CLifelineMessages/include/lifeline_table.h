@@ -60,13 +60,39 @@ enum {
     LIFELINE_FIELD_CLOSED_ENUM = 1 << 3,    // enum of proto2: undeclared numbers become unknown fields
 };
 
+// The version of the tables and of the functions that generated code calls. Generated code names the one that it was
+// made for, so that the compiler refuses it where this is another one.
+#define LIFELINE_INTERFACE_VERSION 2
+
 typedef struct LifelineMessageTable LifelineMessageTable;
 
-// The numbers that an enum declares, ascending, and the first name of each.
+// Where a name stands in a text that has many: so a name takes no pointer, which would have to be relocated.
+typedef struct LifelineName {
+    uint32_t offset;
+    uint32_t count;  // without the NUL behind it
+} LifelineName;
+
+// Names, and their order for looking them up.
+typedef struct LifelineNames {
+    const char *text;
+    const LifelineName *names;
+    const uint32_t *order;  // indices in `names`: by length, then by bytes; each name once
+    uint32_t order_count;
+} LifelineNames;
+
+enum {
+    LIFELINE_ENUM_NULL_VALUE = 1 << 0,  // google.protobuf.NullValue
+};
+
+// The values that an enum declares.
 typedef struct LifelineEnum {
-    size_t count;
-    const int32_t *numbers;
-    const char *_Nonnull const *_Nonnull names;
+    const char *full_name;
+    const int32_t *numbers;  // ascending, each once
+    // Of each number the first name that was declared for it. Behind those, all other names.
+    LifelineNames names;
+    const int32_t *_Nullable alias_numbers;  // those of the other names
+    uint32_t count;                          // of `numbers`
+    uint32_t flags;
 } LifelineEnum;
 
 typedef struct LifelineField {
@@ -82,14 +108,27 @@ typedef struct LifelineField {
     uint64_t encoded_tag;
     const LifelineMessageTable *_Nullable message;  // LIFELINE_TYPE_MESSAGE: the submessage's, or the entry's, table
     const LifelineEnum *_Nullable enumeration;      // LIFELINE_TYPE_ENUM
-    const char *name;                               // as in the .proto file
 } LifelineField;
 
 enum {
     LIFELINE_MESSAGE_MAP_ENTRY = 1 << 0,
     LIFELINE_MESSAGE_HAS_REQUIRED = 1 << 1,  // it, or a message that can be reached from it, has a `required` field
     LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT = 1 << 2,  // likewise, a `string` without LIFELINE_FIELD_VALIDATE_UTF8
+    LIFELINE_MESSAGE_HAS_ESCAPED_NAMES = 1 << 3,   // some field's JSON name does not stand for itself in JSON
 };
+
+// Messages of google.protobuf that have a JSON form of their own.
+typedef enum LifelineWellKnown {
+    LIFELINE_WELL_KNOWN_NONE = 0,
+    LIFELINE_WELL_KNOWN_ANY,
+    LIFELINE_WELL_KNOWN_TIMESTAMP,
+    LIFELINE_WELL_KNOWN_DURATION,
+    LIFELINE_WELL_KNOWN_FIELD_MASK,
+    LIFELINE_WELL_KNOWN_STRUCT,
+    LIFELINE_WELL_KNOWN_VALUE,
+    LIFELINE_WELL_KNOWN_LIST_VALUE,
+    LIFELINE_WELL_KNOWN_WRAPPER,  // DoubleValue and the like: the field `value` alone
+} LifelineWellKnown;
 
 // Fields with neighbouring numbers whose presence can be ruled out together: none of them is present while the `size`
 // bytes from `offset` are all zero. So a message with hundreds of fields costs little when few of them are present.
@@ -113,6 +152,12 @@ struct LifelineMessageTable {
     uint32_t flags;
     // How to read a field, by five bits of the first byte of its tag: see LIFELINE_DISPATCH.
     uint64_t dispatch[LIFELINE_DISPATCH_COUNT];
+
+    // From here on, for JSON, text and errors only: neither decoding nor encoding touches it.
+
+    // Of the field `fields[i]`: names[2 * i] as in the .proto file, and names[2 * i + 1] in JSON.
+    LifelineNames names;
+    uint32_t well_known;  // LifelineWellKnown
 };
 
 // An entry of a table's `dispatch`: all that the decoder needs to read a field, in one word. Its index is `first byte

@@ -9,4 +9,4 @@ let trip = Trips_V1_Trip.with {
 }
 let copy = try Trips_V1_Trip(serializedBytes: trip.serializedBytes())
 precondition(copy == trip)
-print(copy.textFormat)
+print(copy.textFormatString())

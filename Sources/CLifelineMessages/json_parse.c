@@ -1,0 +1,586 @@
+// Parses messages from JSON. json_parse_well_known.c and json_parse_any.c parse those of google.protobuf that have a
+// form of their own; json_scan.c reads the tokens.
+#include "json_parse.h"
+
+#include "array.h"
+#include "map_order.h"
+#include "names.h"
+#include "utf8.h"
+
+// MARK: Failures
+
+bool lifeline_json_fail_at(LifelineJSONParser *parser, LifelineStatus status, const uint8_t *place) {
+    parser->failure->status = status;
+    parser->failure->offset = (size_t)(place - parser->bytes);
+    return false;
+}
+
+bool lifeline_json_fail_at_value(LifelineJSONParser *parser) {
+    uint8_t first = lifeline_json_peek(&parser->input);
+    LifelineJSONInput copy = parser->input;
+    bool begins_value = (first != 0 && strchr("{[\"-0123456789", first) != NULL)
+                        || lifeline_json_take_literal(&copy, "true") || lifeline_json_take_literal(&copy, "false")
+                        || lifeline_json_take_literal(&copy, "null");
+    return lifeline_json_fail(parser, begins_value ? LIFELINE_WRONG_KIND : LIFELINE_SYNTAX);
+}
+
+bool lifeline_json_fail_in(
+    LifelineJSONParser *parser, const LifelineMessageTable *table, uint32_t field_number) {
+    if (parser->failure->message != NULL) return false;
+    parser->failure->message = table;
+    parser->failure->field_number = field_number;
+    return false;
+}
+
+// MARK: Structure
+
+bool lifeline_json_continues(LifelineJSONParser *parser, char end, bool *failed) {
+    if (lifeline_json_take(&parser->input, ',')) return true;
+    *failed = !lifeline_json_expect(parser, end);
+    return false;
+}
+
+bool lifeline_json_parse_string(LifelineJSONParser *parser, LifelineJSONString *string) {
+    if (lifeline_json_peek(&parser->input) != '"') return lifeline_json_fail_at_value(parser);
+    if (!lifeline_json_read_string(&parser->input, string)) return lifeline_json_fail(parser, LIFELINE_SYNTAX);
+    if (!string->has_escapes) return true;
+    uint8_t *memory = lifeline_arena_allocate(parser->arena, string->count);
+    if (memory == NULL) return lifeline_json_fail(parser, LIFELINE_OUT_OF_MEMORY);
+    size_t count = lifeline_json_unescape(*string, memory);
+    *string = (LifelineJSONString){.bytes = memory, .count = count};
+    return true;
+}
+
+bool lifeline_json_parse_key(LifelineJSONParser *parser, LifelineJSONString *key) {
+    if (lifeline_json_peek(&parser->input) != '"') return lifeline_json_fail(parser, LIFELINE_SYNTAX);
+    return lifeline_json_parse_string(parser, key) && lifeline_json_expect(parser, ':');
+}
+
+static bool skip_members(LifelineJSONParser *parser) {
+    if (lifeline_json_take(&parser->input, '}')) return true;
+    bool failed = false;
+    do {
+        LifelineJSONString key;
+        bool has_key = lifeline_json_peek(&parser->input) == '"' && lifeline_json_read_string(&parser->input, &key);
+        if (!has_key) return lifeline_json_fail(parser, LIFELINE_SYNTAX);
+        if (!lifeline_json_expect(parser, ':') || !lifeline_json_skip_value(parser)) return false;
+    } while (lifeline_json_continues(parser, '}', &failed));
+    return !failed;
+}
+
+static bool skip_elements(LifelineJSONParser *parser) {
+    if (lifeline_json_take(&parser->input, ']')) return true;
+    bool failed = false;
+    do {
+        if (!lifeline_json_skip_value(parser)) return false;
+    } while (lifeline_json_continues(parser, ']', &failed));
+    return !failed;
+}
+
+bool lifeline_json_skip_value(LifelineJSONParser *parser) {
+    LifelineJSONInput *input = &parser->input;
+    uint8_t first = lifeline_json_peek(input);
+    if (first == '{' || first == '[') {
+        if (!lifeline_json_enter(parser)) return false;
+        input->next += 1;
+        bool skipped = first == '{' ? skip_members(parser) : skip_elements(parser);
+        parser->depth += 1;
+        return skipped;
+    }
+    LifelineJSONString string;
+    LifelineJSONNumber number;
+    bool skipped = first == '"' ? lifeline_json_read_string(input, &string)
+                   : first == 't' || first == 'f' || first == 'n'
+                       ? lifeline_json_take_literal(input, first == 't' ? "true" : first == 'f' ? "false" : "null")
+                       : lifeline_json_read_number(input, &number);
+    return skipped || lifeline_json_fail(parser, LIFELINE_SYNTAX);
+}
+
+// MARK: Numbers
+
+static bool is_signed(int type) {
+    switch (type) {
+        case LIFELINE_TYPE_UINT32:
+        case LIFELINE_TYPE_UINT64:
+        case LIFELINE_TYPE_FIXED32:
+        case LIFELINE_TYPE_FIXED64: return false;
+        default: return true;
+    }
+}
+
+// The bits of an integer of the field's type; false when it has no room for it.
+static bool integer_bits(int type, LifelineJSONNumber number, uint64_t *bits) {
+    uint64_t absolute;
+    if (!lifeline_json_integer(number, &absolute)) return false;
+    int width = (int)lifeline_type_size(type) * 8;
+    if (is_signed(type)) {
+        uint64_t most = (UINT64_C(1) << (width - 1)) - (number.is_negative ? 0 : 1);
+        if (absolute > most) return false;
+    } else {
+        if (number.is_negative && absolute != 0) return false;
+        if (width == 32 && absolute > UINT32_MAX) return false;
+    }
+    *bits = number.is_negative ? 0 - absolute : absolute;
+    return true;
+}
+
+// Stores the number that stands between `start` and the input's position.
+static bool store_number(
+    LifelineJSONParser *parser, int type, LifelineJSONNumber number, const uint8_t *start, const uint8_t *end,
+    void *value) {
+    size_t count = (size_t)(end - start);
+    if (type == LIFELINE_TYPE_DOUBLE) {
+        double result;
+        if (!lifeline_json_double(number, start, count, &result)) {
+            return lifeline_json_fail_at(parser, LIFELINE_OUT_OF_RANGE, start);
+        }
+        memcpy(value, &result, sizeof result);
+        return true;
+    }
+    if (type == LIFELINE_TYPE_FLOAT) {
+        float result;
+        if (!lifeline_json_float(number, start, count, &result)) {
+            return lifeline_json_fail_at(parser, LIFELINE_OUT_OF_RANGE, start);
+        }
+        memcpy(value, &result, sizeof result);
+        return true;
+    }
+    uint64_t bits;
+    if (!integer_bits(type, number, &bits)) return lifeline_json_fail_at(parser, LIFELINE_OUT_OF_RANGE, start);
+    lifeline_store_scalar(value, lifeline_type_size(type), bits);
+    return true;
+}
+
+// NaN and the infinities, which only strings can be.
+static bool special_number(LifelineJSONString text, double *number) {
+    if (lifeline_json_key_is(text, "NaN")) {
+        *number = __builtin_nan("");
+    } else if (lifeline_json_key_is(text, "Infinity")) {
+        *number = __builtin_inf();
+    } else if (lifeline_json_key_is(text, "-Infinity")) {
+        *number = -__builtin_inf();
+    } else {
+        return false;
+    }
+    return true;
+}
+
+// A number in quotes, which begin at `place`.
+static bool parse_number_in(
+    LifelineJSONParser *parser, int type, LifelineJSONString text, const uint8_t *place, void *value) {
+    double special;
+    if (type == LIFELINE_TYPE_DOUBLE && special_number(text, &special)) {
+        memcpy(value, &special, sizeof special);
+        return true;
+    }
+    if (type == LIFELINE_TYPE_FLOAT && special_number(text, &special)) {
+        float rounded = (float)special;
+        memcpy(value, &rounded, sizeof rounded);
+        return true;
+    }
+    LifelineJSONInput input = {.next = text.bytes, .end = text.bytes + text.count};
+    bool begins = text.count > 0 && (*text.bytes == '-' || (*text.bytes >= '0' && *text.bytes <= '9'));
+    LifelineJSONNumber number;
+    if (!begins || !lifeline_json_read_number(&input, &number) || input.next != input.end) {
+        return lifeline_json_fail_at(parser, LIFELINE_WRONG_KIND, place);
+    }
+    if (store_number(parser, type, number, text.bytes, input.end, value)) return true;
+    return lifeline_json_fail_at(parser, parser->failure->status, place);
+}
+
+static bool parse_number(LifelineJSONParser *parser, int type, void *value) {
+    uint8_t first = lifeline_json_peek(&parser->input);
+    const uint8_t *start = parser->input.next;
+    if (first == '"') {
+        LifelineJSONString text;
+        return lifeline_json_parse_string(parser, &text) && parse_number_in(parser, type, text, start, value);
+    }
+    if (first != '-' && (first < '0' || first > '9')) return lifeline_json_fail_at_value(parser);
+    LifelineJSONNumber number;
+    if (!lifeline_json_read_number(&parser->input, &number)) return lifeline_json_fail(parser, LIFELINE_SYNTAX);
+    return store_number(parser, type, number, start, parser->input.next, value);
+}
+
+// MARK: Text and bytes
+
+bool lifeline_json_store_copy(LifelineJSONParser *parser, const uint8_t *bytes, size_t count, void *value) {
+    uint8_t *memory = NULL;
+    if (count > 0) {
+        memory = lifeline_arena_allocate(parser->arena, count);
+        if (memory == NULL) return lifeline_json_fail(parser, LIFELINE_OUT_OF_MEMORY);
+        memcpy(memory, bytes, count);
+    }
+    lifeline_store_bytes(value, memory, count);
+    return true;
+}
+
+static bool parse_text(LifelineJSONParser *parser, void *value) {
+    LifelineJSONString string;
+    if (lifeline_json_peek(&parser->input) != '"') return lifeline_json_fail_at_value(parser);
+    if (!lifeline_json_read_string(&parser->input, &string)) return lifeline_json_fail(parser, LIFELINE_SYNTAX);
+    if (!string.has_escapes) return lifeline_json_store_copy(parser, string.bytes, string.count, value);
+    uint8_t *memory = lifeline_arena_allocate(parser->arena, string.count);
+    if (memory == NULL) return lifeline_json_fail(parser, LIFELINE_OUT_OF_MEMORY);
+    size_t count = lifeline_json_unescape(string, memory);
+    lifeline_arena_resize_last(parser->arena, memory, string.count, count);
+    lifeline_store_bytes(value, memory, count);
+    return true;
+}
+
+// The six bits of the letters of both alphabets of Base64 (RFC 4648), and one more, so that 0 is no letter.
+static const uint8_t base64_letters[256] = {
+    ['A'] = 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89,
+    ['a'] = 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112,
+    113, 114, 115,
+    ['0'] = 116, 117, 118, 119, 120, 121, 122, 123, 124, 125,
+    ['+'] = 126, ['-'] = 126, ['/'] = 127, ['_'] = 127,
+};
+
+// Decodes Base64 without its padding. Returns how many bytes there are, or -1.
+static int64_t decode_base64(const uint8_t *text, size_t count, uint8_t *place) {
+    uint8_t *start = place;
+    for (; count >= 4; text += 4, count -= 4) {
+        uint32_t first = base64_letters[text[0]], second = base64_letters[text[1]];
+        uint32_t third = base64_letters[text[2]], fourth = base64_letters[text[3]];
+        if ((first & second & third & fourth & 64) == 0) return -1;
+        uint32_t three = (first & 63) << 18 | (second & 63) << 12 | (third & 63) << 6 | (fourth & 63);
+        *place++ = (uint8_t)(three >> 16);
+        *place++ = (uint8_t)(three >> 8);
+        *place++ = (uint8_t)three;
+    }
+    if (count == 0) return place - start;
+    if (count == 1) return -1;
+    uint32_t first = base64_letters[text[0]], second = base64_letters[text[1]];
+    uint32_t third = count == 3 ? base64_letters[text[2]] : 64;
+    if ((first & second & third & 64) == 0) return -1;
+    uint32_t two = (first & 63) << 10 | (second & 63) << 4 | (third & 63) >> 2;
+    *place++ = (uint8_t)(two >> 8);
+    if (count == 3) *place++ = (uint8_t)two;
+    return place - start;
+}
+
+static bool parse_bytes(LifelineJSONParser *parser, void *value) {
+    LifelineJSONString text;
+    lifeline_json_skip_space(&parser->input);
+    const uint8_t *place = parser->input.next;
+    if (!lifeline_json_parse_string(parser, &text)) return false;
+    // Padding is optional; where there is some, it fills up the last four letters.
+    size_t count = text.count;
+    while (count > 0 && text.count - count < 2 && text.bytes[count - 1] == '=') count -= 1;
+    if (count != text.count && text.count % 4 != 0) return lifeline_json_fail_at(parser, LIFELINE_WRONG_KIND, place);
+    if (count == 0) {
+        lifeline_store_bytes(value, NULL, 0);
+        return text.count == 0 || lifeline_json_fail_at(parser, LIFELINE_WRONG_KIND, place);
+    }
+    uint8_t *memory = lifeline_arena_allocate(parser->arena, count / 4 * 3 + 3);
+    if (memory == NULL) return lifeline_json_fail_at(parser, LIFELINE_OUT_OF_MEMORY, place);
+    int64_t decoded = decode_base64(text.bytes, count, memory);
+    if (decoded < 0) return lifeline_json_fail_at(parser, LIFELINE_WRONG_KIND, place);
+    lifeline_arena_resize_last(parser->arena, memory, count / 4 * 3 + 3, (size_t)decoded);
+    lifeline_store_bytes(value, memory, (size_t)decoded);
+    return true;
+}
+
+// MARK: Names
+
+// The index of the field with this name, or -1. Most fields come in the order of the table, and some are left out: the
+// first few from `guess` on are tried first.
+static int64_t find_field(const LifelineMessageTable *table, LifelineJSONString name, uint32_t guess) {
+    enum { TRIES = 4 };
+    uint32_t end = table->field_count - guess < TRIES ? table->field_count : guess + TRIES;
+    for (uint32_t index = guess; index < end; index += 1) {
+        if (lifeline_is_name(&table->names, 2 * index + 1, name.bytes, name.count)) return index;
+    }
+    int64_t index = lifeline_find_name(&table->names, name.bytes, name.count);
+    return index < 0 ? -1 : index / 2;
+}
+
+// Takes the key of the field at `guess`, if it comes next, and the colon behind it.
+static bool take_key(LifelineJSONInput *input, const LifelineMessageTable *table, uint32_t guess) {
+    if (guess >= table->field_count || (table->flags & LIFELINE_MESSAGE_HAS_ESCAPED_NAMES) != 0) return false;
+    LifelineName name = table->names.names[2 * guess + 1];
+    const uint8_t *next = input->next;
+    if ((size_t)(input->end - next) < (size_t)name.count + 3) return false;
+    if (next[0] != '"' || next[name.count + 1] != '"') return false;
+    if (next[name.count + 2] != ':' || memcmp(next + 1, table->names.text + name.offset, name.count) != 0) return false;
+    input->next += name.count + 3;
+    return true;
+}
+
+static LifelineJSONStep parse_enum(LifelineJSONParser *parser, const LifelineField *field, void *value) {
+    const LifelineEnum *enumeration = field->enumeration;
+    bool is_null_value = enumeration != NULL && (enumeration->flags & LIFELINE_ENUM_NULL_VALUE) != 0;
+    int32_t number = 0;
+    if (is_null_value && lifeline_json_take_literal(&parser->input, "null")) {
+        lifeline_store_scalar(value, sizeof number, 0);
+        return LIFELINE_JSON_STORED;
+    }
+    uint8_t first = lifeline_json_peek(&parser->input);
+    const uint8_t *place = parser->input.next;
+    if (first != '"') {
+        if (!parse_number(parser, LIFELINE_TYPE_ENUM, &number)) return LIFELINE_JSON_FAILED;
+        if (lifeline_is_closed_enum(field) && !lifeline_enum_knows(field, number)) {
+            lifeline_json_fail_at(parser, LIFELINE_UNKNOWN_ENUM_VALUE, place);
+            return LIFELINE_JSON_FAILED;
+        }
+        lifeline_store_scalar(value, sizeof number, (uint32_t)number);
+        return LIFELINE_JSON_STORED;
+    }
+    LifelineJSONString name;
+    if (!lifeline_json_parse_string(parser, &name)) return LIFELINE_JSON_FAILED;
+    if (enumeration == NULL || !lifeline_find_enum_value(enumeration, name.bytes, name.count, &number)) {
+        if (parser->options->ignore_unknown_fields) return LIFELINE_JSON_IGNORED;
+        lifeline_json_fail_at(parser, LIFELINE_UNKNOWN_ENUM_VALUE, place);
+        return LIFELINE_JSON_FAILED;
+    }
+    lifeline_store_scalar(value, sizeof number, (uint32_t)number);
+    return LIFELINE_JSON_STORED;
+}
+
+// MARK: Values
+
+static bool parse_bool(LifelineJSONParser *parser, void *value) {
+    uint64_t bits = 1;
+    if (!lifeline_json_take_literal(&parser->input, "true")) {
+        if (!lifeline_json_take_literal(&parser->input, "false")) return lifeline_json_fail_at_value(parser);
+        bits = 0;
+    }
+    lifeline_store_scalar(value, lifeline_type_size(LIFELINE_TYPE_BOOL), bits);
+    return true;
+}
+
+static bool parse_submessage(LifelineJSONParser *parser, const LifelineField *field, void *value) {
+    void *child = lifeline_message_create(field->message, parser->arena);
+    if (child == NULL) return lifeline_json_fail(parser, LIFELINE_OUT_OF_MEMORY);
+    if (!lifeline_json_parse_message(parser, field->message, child)) return false;
+    lifeline_store_pointer(value, child);
+    return true;
+}
+
+LifelineJSONStep lifeline_json_parse_value(LifelineJSONParser *parser, const LifelineField *field, void *value) {
+    bool parsed;
+    switch (field->type) {
+        case LIFELINE_TYPE_ENUM: return parse_enum(parser, field, value);
+        case LIFELINE_TYPE_BOOL: parsed = parse_bool(parser, value); break;
+        case LIFELINE_TYPE_STRING: parsed = parse_text(parser, value); break;
+        case LIFELINE_TYPE_BYTES: parsed = parse_bytes(parser, value); break;
+        case LIFELINE_TYPE_MESSAGE: parsed = parse_submessage(parser, field, value); break;
+        default: parsed = parse_number(parser, field->type, value); break;
+    }
+    return parsed ? LIFELINE_JSON_STORED : LIFELINE_JSON_FAILED;
+}
+
+bool lifeline_json_parse_elements(LifelineJSONParser *parser, const LifelineField *field, void *message) {
+    if (lifeline_json_peek(&parser->input) != '[') return lifeline_json_fail_at_value(parser);
+    if (!lifeline_json_enter(parser)) return false;
+    parser->input.next += 1;
+    bool failed = false;
+    if (!lifeline_json_take(&parser->input, ']')) {
+        do {
+            size_t count = lifeline_count(field, message);
+            // Parsed before there is room for it: what is allocated in between would keep the array from growing.
+            uint64_t value[2] = {0, 0};
+            LifelineJSONStep step = lifeline_json_parse_value(parser, field, value);
+            if (step == LIFELINE_JSON_FAILED) return false;
+            if (step == LIFELINE_JSON_IGNORED) continue;
+            void *place = lifeline_append(parser->arena, message, field, 1);
+            if (place == NULL) return lifeline_json_fail(parser, LIFELINE_OUT_OF_MEMORY);
+            memcpy(place, value, lifeline_value_size(field));
+            lifeline_set_count(field, message, count + 1);
+        } while (lifeline_json_continues(parser, ']', &failed));
+    }
+    parser->depth += 1;
+    return !failed;
+}
+
+// MARK: Maps
+
+// Stores the key of a map's entry, which is always a string in JSON. It begins at `place`.
+static bool store_key(
+    LifelineJSONParser *parser, const LifelineField *field, LifelineJSONString key, const uint8_t *place,
+    void *value) {
+    if (field->type == LIFELINE_TYPE_BOOL) {
+        bool is_true = lifeline_json_key_is(key, "true");
+        if (!is_true && !lifeline_json_key_is(key, "false")) {
+            return lifeline_json_fail_at(parser, LIFELINE_WRONG_KIND, place);
+        }
+        lifeline_store_scalar(value, lifeline_value_size(field), is_true ? 1 : 0);
+        return true;
+    }
+    if (field->type != LIFELINE_TYPE_STRING) {
+        return parse_number_in(parser, field->type, key, place, value);
+    }
+    return lifeline_json_store_copy(parser, key.bytes, key.count, value);
+}
+
+// Reads a member of an object as an entry of the map. Entries that do not ascend are noted.
+static bool parse_entry(LifelineJSONParser *parser, const LifelineField *field, void *message, bool *is_sorted) {
+    const LifelineMessageTable *table = field->message;
+    LifelineJSONString key;
+    lifeline_json_skip_space(&parser->input);
+    const uint8_t *key_place = parser->input.next;
+    if (!lifeline_json_parse_key(parser, &key)) return false;
+    uint8_t *entry = lifeline_message_create(table, parser->arena);
+    if (entry == NULL) return lifeline_json_fail(parser, LIFELINE_OUT_OF_MEMORY);
+    if (!store_key(parser, &table->fields[0], key, key_place, entry + table->fields[0].offset)) return false;
+    LifelineJSONStep step = lifeline_json_parse_value(parser, &table->fields[1], entry + table->fields[1].offset);
+    if (step == LIFELINE_JSON_FAILED) return false;
+    if (step == LIFELINE_JSON_IGNORED) return true;
+    size_t count = lifeline_count(field, message);
+    uint8_t *place = lifeline_append(parser->arena, message, field, 1);
+    if (place == NULL) return lifeline_json_fail(parser, LIFELINE_OUT_OF_MEMORY);
+    if (count > 0 && !lifeline_entries_ascend(field, place - sizeof(void *), entry)) *is_sorted = false;
+    lifeline_store_pointer(place, entry);
+    lifeline_set_count(field, message, count + 1);
+    return true;
+}
+
+bool lifeline_json_parse_map(LifelineJSONParser *parser, const LifelineField *field, void *message) {
+    if (lifeline_json_peek(&parser->input) != '{') return lifeline_json_fail_at_value(parser);
+    if (!lifeline_json_enter(parser)) return false;
+    const uint8_t *start = parser->input.next++;
+    bool is_sorted = true;
+    bool parsed = true;
+    if (!lifeline_json_take(&parser->input, '}')) {
+        bool failed = false;
+        do {
+            parsed = parse_entry(parser, field, message, &is_sorted);
+        } while (parsed && lifeline_json_continues(parser, '}', &failed));
+        parsed = parsed && !failed;
+    }
+    parser->depth += 1;
+    if (is_sorted) return parsed;
+    // Also after a failure: readers rely on the order.
+    size_t count = lifeline_count(field, message);
+    if (!lifeline_sort_entries(parser->arena, field, message)) {
+        return parsed && lifeline_json_fail_at(parser, LIFELINE_OUT_OF_MEMORY, start);
+    }
+    if (!parsed) return false;
+    return lifeline_count(field, message) == count || lifeline_json_fail_at(parser, LIFELINE_DUPLICATE_FIELD, start);
+}
+
+// MARK: Messages
+
+static bool holds_null(const LifelineField *field) {
+    if (field->type == LIFELINE_TYPE_MESSAGE) return field->message->well_known == LIFELINE_WELL_KNOWN_VALUE;
+    return field->enumeration != NULL && (field->enumeration->flags & LIFELINE_ENUM_NULL_VALUE) != 0;
+}
+
+// Reads a member of an object as the field's value.
+static bool parse_field(LifelineJSONParser *parser, const LifelineField *field, void *message) {
+    bool is_repeated = lifeline_is_repeated(field);
+    // Null stands for a field that is absent.
+    if ((is_repeated || !holds_null(field)) && lifeline_json_take_literal(&parser->input, "null")) return true;
+    if (field->presence == LIFELINE_PRESENCE_REPEATED) return lifeline_json_parse_elements(parser, field, message);
+    if (field->presence == LIFELINE_PRESENCE_MAP) return lifeline_json_parse_map(parser, field, message);
+    bool is_second_member = field->presence == LIFELINE_PRESENCE_ONEOF
+                            && lifeline_load32(lifeline_at(message, field->quantifier_offset)) != 0;
+    if (is_second_member) return lifeline_json_fail(parser, LIFELINE_DUPLICATE_FIELD);
+    LifelineJSONStep step = lifeline_json_parse_value(parser, field, lifeline_mutable_at(message, field->offset));
+    if (step == LIFELINE_JSON_STORED) lifeline_mark_present(field, message);
+    return step != LIFELINE_JSON_FAILED;
+}
+
+// The fields of a message that have come.
+enum { SEEN_WORDS = 2 };
+
+typedef struct SeenFields {
+    uint64_t first[SEEN_WORDS];  // a bit for each of the first fields
+    uint64_t *_Nullable others;  // of those behind them, once one has come
+    bool type;                   // "@type" of a google.protobuf.Any
+} SeenFields;
+
+// Notes that a field has come; fails when it came before.
+static bool note_field(LifelineJSONParser *parser, SeenFields *seen, const LifelineMessageTable *table, size_t index) {
+    uint64_t *words = seen->first;
+    if (index >= 64 * SEEN_WORDS) {
+        index -= 64 * SEEN_WORDS;
+        if (seen->others == NULL) {
+            size_t size = (table->field_count - 64 * SEEN_WORDS + 63) / 64 * sizeof(uint64_t);
+            seen->others = lifeline_arena_allocate(parser->arena, size);
+            if (seen->others == NULL) return lifeline_json_fail(parser, LIFELINE_OUT_OF_MEMORY);
+            memset(seen->others, 0, size);
+        }
+        words = seen->others;
+    }
+    uint64_t bit = UINT64_C(1) << index % 64;
+    if ((words[index / 64] & bit) != 0) return lifeline_json_fail(parser, LIFELINE_DUPLICATE_FIELD);
+    words[index / 64] |= bit;
+    return true;
+}
+
+static bool parse_known_member(
+    LifelineJSONParser *parser, const LifelineMessageTable *table, void *message, uint32_t index, SeenFields *seen,
+    uint32_t *guess) {
+    *guess = index + 1;
+    const LifelineField *field = &table->fields[index];
+    bool parsed = note_field(parser, seen, table, index) && parse_field(parser, field, message);
+    return parsed || lifeline_json_fail_in(parser, table, field->number);
+}
+
+static bool parse_member(
+    LifelineJSONParser *parser, const LifelineMessageTable *table, void *message, bool is_in_any, SeenFields *seen,
+    uint32_t *guess) {
+    LifelineJSONString key;
+    lifeline_json_skip_space(&parser->input);
+    const uint8_t *place = parser->input.next;
+    if (take_key(&parser->input, table, *guess)) return parse_known_member(parser, table, message, *guess, seen, guess);
+    if (!lifeline_json_parse_key(parser, &key)) return lifeline_json_fail_in(parser, table, 0);
+    if (is_in_any && lifeline_json_key_is(key, "@type")) {
+        if (seen->type) return lifeline_json_fail_at(parser, LIFELINE_DUPLICATE_FIELD, place);
+        seen->type = true;
+        return lifeline_json_skip_value(parser);
+    }
+    int64_t index = find_field(table, key, *guess);
+    if (index < 0) {
+        if (parser->options->ignore_unknown_fields) {
+            return lifeline_json_skip_value(parser) || lifeline_json_fail_in(parser, table, 0);
+        }
+        lifeline_json_fail_at(parser, LIFELINE_UNKNOWN_FIELD, place);
+        return lifeline_json_fail_in(parser, table, 0);
+    }
+    return parse_known_member(parser, table, message, (uint32_t)index, seen, guess);
+}
+
+bool lifeline_json_parse_fields(
+    LifelineJSONParser *parser, const LifelineMessageTable *table, void *message, bool is_in_any) {
+    if (lifeline_json_peek(&parser->input) != '{') return lifeline_json_fail_at_value(parser);
+    if (!lifeline_json_enter(parser)) return false;
+    parser->input.next += 1;
+    bool failed = false;
+    if (!lifeline_json_take(&parser->input, '}')) {
+        SeenFields seen = {.others = NULL};
+        uint32_t guess = 0;
+        do {
+            if (!parse_member(parser, table, message, is_in_any, &seen, &guess)) return false;
+        } while (lifeline_json_continues(parser, '}', &failed));
+    }
+    parser->depth += 1;
+    return !failed || lifeline_json_fail_in(parser, table, 0);
+}
+
+bool lifeline_json_parse_message(LifelineJSONParser *parser, const LifelineMessageTable *table, void *message) {
+    if (table->well_known != LIFELINE_WELL_KNOWN_NONE) return lifeline_json_parse_well_known(parser, table, message);
+    return lifeline_json_parse_fields(parser, table, message, false);
+}
+
+bool lifeline_json_is_utf8(const void *bytes, size_t count) { return lifeline_is_utf8(bytes, count); }
+
+bool lifeline_json_parse(
+    const LifelineMessageTable *table, void *message, const void *bytes, size_t count, size_t *offset,
+    LifelineArena *arena, const LifelineJSONParseOptions *options, LifelineFailure *failure) {
+    const uint8_t *start = bytes;
+    *failure = (LifelineFailure){.status = LIFELINE_OK};
+    LifelineJSONParser parser = {
+        .input = {.next = start + *offset, .end = start + count},
+        .bytes = start,
+        .arena = arena,
+        .options = options,
+        .failure = failure,
+        .depth = options->maximum_depth + 1,
+        .search_left = 8 * (count - *offset),
+    };
+    if (!lifeline_json_parse_message(&parser, table, message)) return lifeline_json_fail_in(&parser, table, 0);
+    *offset = (size_t)(parser.input.next - start);
+    return true;
+}

@@ -1,0 +1,35 @@
+internal import CLifelineMessages
+
+/// How messages are read from JSON, and limits on it.
+public struct JSONDecodingOptions: Sendable {
+    /// How many objects and arrays may stand inside each other; more is an error. 100 by default, as in other protobuf
+    /// implementations. Values above 1,000 count as 1,000.
+    public var maximumDepth = 100
+    /// Bytes that the message may take beyond three times the input and a constant; more is an error. 64 MiB by
+    /// default, as in ``DecodingOptions``.
+    public var memoryLimit = 64 << 20
+    /// Whether fields that the message does not have, and names that an enum does not have, are passed over. They are
+    /// errors by default.
+    public var ignoreUnknownFields = false
+    /// The types of messages that a `google.protobuf.Any` may hold.
+    public var types: MessageRegistry
+
+    public init(types: MessageRegistry = MessageRegistry()) {
+        self.types = types
+    }
+}
+
+extension JSONDecodingOptions {
+    /// Calls `body` with the same for C.
+    func withCOptions<Result>(_ body: (UnsafePointer<LifelineJSONParseOptions>) -> Result) -> Result {
+        withExtendedLifetime(types) {
+            var options = LifelineJSONParseOptions(
+                find_message: findMessage(in:named:count:),
+                context: types.context,
+                maximum_depth: UInt32(clamping: max(0, min(maximumDepth, 1_000))),
+                ignore_unknown_fields: ignoreUnknownFields
+            )
+            return body(&options)
+        }
+    }
+}

@@ -1,0 +1,60 @@
+internal import CLifelineMessages
+
+/// How messages are written as JSON.
+public struct JSONEncodingOptions: Sendable {
+    /// Whether integers of 64 bits are written as numbers. They are strings by default, as ProtoJSON has it: many
+    /// parsers, JavaScript's for one, round numbers above 2⁵³.
+    public var alwaysPrintInt64sAsNumbers = false
+    /// Whether enum values are written by their numbers. By default by their names, as far as those are known.
+    public var alwaysPrintEnumsAsInts = false
+    /// Whether fields are written by their names in the `.proto` file, such as `user_id`. By default by their JSON
+    /// names: `userId`, or what the option `json_name` says.
+    public var preserveProtoFieldNames = false
+    /// Whether fields without presence are written with their default, too: proto3 fields without `optional`, repeated
+    /// fields and maps.
+    public var alwaysPrintFieldsWithNoPresence = false
+    /// The types of messages that a `google.protobuf.Any` may hold.
+    public var types: MessageRegistry
+
+    public init(types: MessageRegistry = MessageRegistry()) {
+        self.types = types
+    }
+}
+
+extension JSONEncodingOptions {
+    /// Calls `body` with the same for C.
+    func withCOptions<Result>(_ body: (UnsafePointer<LifelineJSONPrintOptions>) -> Result) -> Result {
+        withExtendedLifetime(types) {
+            var options = LifelineJSONPrintOptions(
+                write_double: { writeShortest($0, to: $1) },
+                write_float: { writeShortest($0, to: $1) },
+                find_message: findMessage(in:named:count:),
+                context: types.context,
+                // As deep as decoding goes at most: what was decoded can be printed.
+                maximum_depth: 1_000,
+                memory_limit: lifeline_arena_budget(DecodingOptions().memoryLimit),
+                enums_as_numbers: alwaysPrintEnumsAsInts,
+                int64_as_numbers: alwaysPrintInt64sAsNumbers,
+                proto_names: preserveProtoFieldNames,
+                absent_fields: alwaysPrintFieldsWithNoPresence
+            )
+            return body(&options)
+        }
+    }
+}
+
+/// Writes the shortest decimal number that reads as `number`, which is finite. Returns its length: 24 bytes at most.
+func writeShortest(
+    _ number: some BinaryFloatingPoint & CustomStringConvertible,
+    to place: UnsafeMutablePointer<UInt8>
+) -> Int {
+    var text = number.description
+    return text.withUTF8 { digits in
+        // Whole numbers need no point.
+        let isWhole =
+            digits.count > 2 && digits[digits.count - 2] == UInt8(ascii: ".") && digits.last == UInt8(ascii: "0")
+        let count = isWhole ? digits.count - 2 : digits.count
+        for index in 0..<count { place[index] = digits[index] }
+        return count
+    }
+}

@@ -1,0 +1,297 @@
+public import CLifelineMessages
+
+// ProtoJSON: https://protobuf.dev/programming-guides/json
+extension Message {
+    /// The message as JSON, in one line.
+    ///
+    /// Fields stand in the order of their numbers, and map entries in that of their keys. Unknown fields are left out:
+    /// JSON has no form for them.
+    ///
+    /// - Throws: `MessageError`, when the message holds something that JSON cannot: a time or a duration out of its
+    ///   range, an infinite number in a `google.protobuf.Value`, text that is not UTF-8, or a `google.protobuf.Any` with
+    ///   a message of a type that `options` do not name.
+    @inlinable public func jsonString(
+        options: JSONEncodingOptions = JSONEncodingOptions()
+    ) throws(MessageError) -> String {
+        defer { extendLifetime(self) }
+        return try jsonText(of: _message.fields, as: Self._table, options)
+    }
+
+    /// The message as JSON, in one line, in UTF-8. See ``jsonString(options:)``.
+    @inlinable public func jsonUTF8Bytes(
+        options: JSONEncodingOptions = JSONEncodingOptions()
+    ) throws(MessageError) -> [UInt8] {
+        defer { extendLifetime(self) }
+        return try jsonBytes(of: _message.fields, as: Self._table, options)
+    }
+
+    /// Reads a message from JSON.
+    ///
+    /// - Parameter partial: Whether proto2 `required` fields may be absent.
+    /// - Throws: `MessageError`, when the text is not JSON, or not of this message: an unknown or repeated key, a value
+    ///   of the wrong kind or out of the field's range. The error says where.
+    @inlinable public init(
+        jsonString: String,
+        partial: Bool = false,
+        options: JSONDecodingOptions = JSONDecodingOptions()
+    ) throws(MessageError) {
+        try self.init(jsonUTF8Bytes: jsonString.utf8, partial: partial, options: options)
+    }
+
+    /// Reads a message from JSON in UTF-8. See ``init(jsonString:partial:options:)``.
+    @inlinable public init(
+        jsonUTF8Bytes bytes: some Sequence<UInt8>,
+        partial: Bool = false,
+        options: JSONDecodingOptions = JSONDecodingOptions()
+    ) throws(MessageError) {
+        self = try withContiguousBytes(of: bytes) { (bytes) throws(MessageError) in
+            var reader = try JSONReader(bytes, as: Self._table)
+            let message: Self = try reader.message(options)
+            try reader.end()
+            return message
+        }
+        if !partial { try _requireInitialized() }
+    }
+}
+
+// MARK: - Arrays and lines
+
+extension Message {
+    /// The messages as a JSON array, in one line. See ``jsonString(options:)-method``.
+    public static func jsonString(
+        from messages: some Collection<Self>,
+        options: JSONEncodingOptions = JSONEncodingOptions()
+    ) throws(MessageError) -> String {
+        try printed(messages, options, start: "[", separator: ",", end: "]") { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// The messages as a JSON array, in one line, in UTF-8.
+    public static func jsonUTF8Bytes(
+        from messages: some Collection<Self>,
+        options: JSONEncodingOptions = JSONEncodingOptions()
+    ) throws(MessageError) -> [UInt8] {
+        try printed(messages, options, start: "[", separator: ",", end: "]") { [UInt8]($0) }
+    }
+
+    /// The messages as JSON lines: each in a line of its own, every line ended.
+    public static func jsonLines(
+        from messages: some Collection<Self>,
+        options: JSONEncodingOptions = JSONEncodingOptions()
+    ) throws(MessageError) -> String {
+        try printed(messages, options, start: "", separator: "\n", end: messages.isEmpty ? "" : "\n") {
+            String(decoding: $0, as: UTF8.self)
+        }
+    }
+
+    private static func printed<Result>(
+        _ messages: some Collection<Self>,
+        _ options: JSONEncodingOptions,
+        start: StaticString,
+        separator: StaticString,
+        end: StaticString,
+        result: (UnsafeBufferPointer<UInt8>) -> Result
+    ) throws(MessageError) -> Result {
+        try JSONText.printed(options) { text in
+            guard text.append(start) else { return false }
+            var isFirst = true
+            for message in messages {
+                defer { extendLifetime(message) }
+                guard isFirst || text.append(separator) else { return false }
+                isFirst = false
+                guard text.print(message._message.fields, as: _table) else { return false }
+            }
+            return text.append(end)
+        } result: {
+            result($0)
+        }
+    }
+
+    /// Reads the messages of a JSON array.
+    public static func array(
+        fromJSONString text: String,
+        options: JSONDecodingOptions = JSONDecodingOptions()
+    ) throws(MessageError) -> [Self] {
+        try array(fromJSONUTF8Bytes: text.utf8, options: options)
+    }
+
+    /// Reads the messages of a JSON array in UTF-8.
+    public static func array(
+        fromJSONUTF8Bytes bytes: some Sequence<UInt8>,
+        options: JSONDecodingOptions = JSONDecodingOptions()
+    ) throws(MessageError) -> [Self] {
+        try withContiguousBytes(of: bytes) { (bytes) throws(MessageError) in
+            var reader = try JSONReader(bytes, as: _table)
+            var messages: [Self] = []
+            try reader.expect("[")
+            if !reader.take("]") {
+                repeat { messages.append(try reader.message(options)) } while reader.take(",")
+                try reader.expect("]")
+            }
+            try reader.end()
+            return messages
+        }
+    }
+
+    /// Reads JSON lines, or any other messages in JSON that stand one behind the other.
+    public static func array(
+        fromJSONLines text: String,
+        options: JSONDecodingOptions = JSONDecodingOptions()
+    ) throws(MessageError) -> [Self] {
+        try withContiguousBytes(of: text.utf8) { (bytes) throws(MessageError) in
+            var reader = try JSONReader(bytes, as: _table)
+            var messages: [Self] = []
+            while !reader.isAtEnd { messages.append(try reader.message(options)) }
+            return messages
+        }
+    }
+}
+
+// MARK: - Printing
+
+/// What the functions above have in common, whatever the message's type.
+@usableFromInline func jsonText(
+    of message: UnsafeRawPointer,
+    as table: UnsafePointer<MessageTable>,
+    _ options: JSONEncodingOptions
+) throws(MessageError) -> String {
+    try JSONText.printed(options) {
+        $0.print(message, as: table)
+    } result: {
+        String(decoding: $0, as: UTF8.self)
+    }
+}
+
+@usableFromInline func jsonBytes(
+    of message: UnsafeRawPointer,
+    as table: UnsafePointer<MessageTable>,
+    _ options: JSONEncodingOptions
+) throws(MessageError) -> [UInt8] {
+    try JSONText.printed(options) {
+        $0.print(message, as: table)
+    } result: {
+        [UInt8]($0)
+    }
+}
+
+/// JSON that is being printed.
+private struct JSONText: ~Copyable {
+    /// Most messages fit, and it is the most that Swift takes from the stack for a temporary buffer.
+    private static let stackByteCount = 1_024
+
+    private var text = LifelineText()
+    private let options: UnsafePointer<LifelineJSONPrintOptions>
+    private var failure = LifelineFailure()
+
+    private init(_ options: UnsafePointer<LifelineJSONPrintOptions>, in memory: UnsafeMutableRawBufferPointer) {
+        self.options = options
+        lifeline_text_init(&text, memory.baseAddress, memory.count)
+    }
+
+    deinit {
+        var text = text
+        lifeline_text_destroy(&text)
+    }
+
+    /// What `result` makes of the text that `body` prints.
+    ///
+    /// - Parameter body: returns false when something cannot be printed.
+    static func printed<Result>(
+        _ options: JSONEncodingOptions,
+        _ body: (inout JSONText) -> Bool,
+        result: (UnsafeBufferPointer<UInt8>) -> Result
+    ) throws(MessageError) -> Result {
+        let outcome: Swift.Result<Result, MessageError> = options.withCOptions { options in
+            withUnsafeTemporaryAllocation(byteCount: stackByteCount, alignment: 8) { memory in
+                var text = JSONText(options, in: memory)
+                guard body(&text) else { return .failure(MessageError(text.failure, in: .json, isPrinting: true)) }
+                return .success(result(UnsafeBufferPointer(start: text.text.memory, count: text.text.count)))
+            }
+        }
+        return try outcome.get()
+    }
+
+    mutating func print(_ message: UnsafeRawPointer, as table: UnsafePointer<MessageTable>) -> Bool {
+        lifeline_json_print(table, message, options, &text, &failure)
+    }
+
+    mutating func append(_ string: StaticString) -> Bool {
+        if lifeline_text_append(&text, string.utf8Start, string.utf8CodeUnitCount) { return true }
+        failure.status = LIFELINE_OUT_OF_MEMORY
+        return false
+    }
+}
+
+// MARK: - Parsing
+
+/// Reads messages from JSON, one after the other.
+@usableFromInline struct JSONReader {
+    private let bytes: UnsafeRawBufferPointer
+    private let table: UnsafePointer<MessageTable>
+    private var offset = 0
+
+    /// - Parameter table: that of the messages.
+    @usableFromInline init(_ bytes: UnsafeRawBufferPointer, as table: UnsafePointer<MessageTable>) throws(MessageError)
+    {
+        self.bytes = bytes
+        self.table = table
+        guard bytes.count <= Int(Int32.max) else { throw MessageError(tooLarge: table) }
+        guard lifeline_json_is_utf8(bytes.baseAddress, bytes.count) else { throw error(LIFELINE_INVALID_UTF8) }
+    }
+
+    /// The next message, whose type must be that of the table.
+    @inlinable mutating func message<M: Message>(_ options: JSONDecodingOptions) throws(MessageError) -> M {
+        let (storage, message) = try messageInStorage(options)
+        return M(_message: MessageReference(storage: storage, fields: message.assumingMemoryBound(to: M._Fields.self)))
+    }
+
+    @usableFromInline mutating func messageInStorage(
+        _ options: JSONDecodingOptions
+    ) throws(MessageError) -> (MessageStorage, UnsafeMutableRawPointer) {
+        let (bytes, rest) = (bytes, bytes.count - offset)
+        var offset = offset
+        defer { self.offset = offset }
+        return try MessageStorage.created(as: table, forByteCount: rest, limit: options.memoryLimit, in: .json) {
+            arena,
+            message,
+            failure in
+            options.withCOptions {
+                lifeline_json_parse(table, message, bytes.baseAddress, bytes.count, &offset, arena, $0, &failure)
+            }
+        }
+    }
+
+    /// Whether nothing but space is left.
+    var isAtEnd: Bool {
+        mutating get {
+            skipSpace()
+            return offset == bytes.count
+        }
+    }
+
+    mutating func take(_ character: Unicode.Scalar) -> Bool {
+        skipSpace()
+        guard offset < bytes.count, bytes[offset] == UInt8(ascii: character) else { return false }
+        offset += 1
+        return true
+    }
+
+    mutating func expect(_ character: Unicode.Scalar) throws(MessageError) {
+        if !take(character) { throw error(LIFELINE_SYNTAX) }
+    }
+
+    @usableFromInline mutating func end() throws(MessageError) {
+        if !isAtEnd { throw error(LIFELINE_SYNTAX) }
+    }
+
+    private mutating func skipSpace() {
+        while offset < bytes.count, isJSONSpace(bytes[offset]) { offset += 1 }
+    }
+
+    private func error(_ status: LifelineStatus) -> MessageError {
+        var failure = LifelineFailure()
+        (failure.status, failure.offset, failure.message) = (status, offset, table)
+        return MessageError(failure, in: .json)
+    }
+}
+
+private func isJSONSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 }

@@ -1,0 +1,159 @@
+public import CLifelineMessages
+
+// The specification: https://protobuf.dev/reference/protobuf/textformat-spec
+extension Message {
+    /// The message in protobuf's text format, for reading and logging.
+    ///
+    /// Fields stand in the order of their numbers, and map entries in that of their keys. Whatever a terminal obeys is
+    /// escaped. Where something cannot be printed, as it is nested more than 1,000 deep, a comment says so.
+    public func textFormatString(options: TextFormatEncodingOptions = TextFormatEncodingOptions()) -> String {
+        defer { extendLifetime(self) }
+        return textFormat(of: _message.fields, as: Self._table, options)
+    }
+
+    public var debugDescription: String {
+        let text = textFormatString()
+        return text.isEmpty ? "\(Self.protoMessageName) {}" : "\(Self.protoMessageName) {\n\(text)}"
+    }
+
+    /// Reads a message from text format.
+    ///
+    /// - Parameter partial: Whether proto2 `required` fields may be absent.
+    /// - Throws: `MessageError`, when the text is not text format, or not of this message: an unknown field, one that is
+    ///   set twice, a value of the wrong kind or out of the field's range. The error says where.
+    @inlinable public init(
+        textFormatString text: String,
+        partial: Bool = false,
+        options: TextFormatDecodingOptions = TextFormatDecodingOptions()
+    ) throws(MessageError) {
+        let (storage, message) = try withContiguousBytes(of: text.utf8) { (bytes) throws(MessageError) in
+            try MessageStorage.parse(textFormat: bytes, as: Self._table, options)
+        }
+        self.init(
+            _message: MessageReference(storage: storage, fields: message.assumingMemoryBound(to: Self._Fields.self))
+        )
+        if !partial { try _requireInitialized() }
+    }
+}
+
+/// How messages are written in text format.
+public struct TextFormatEncodingOptions: Sendable {
+    /// Whether all stands in one line. By default each field has its own.
+    public var printsInOneLine = false
+    /// Whether unknown fields are printed, by their numbers: as far as can be told from the encoding, which is not what
+    /// they were written as. True by default.
+    public var printUnknownFields = true
+    /// The types of messages that are printed in full where a `google.protobuf.Any` holds them.
+    public var types: MessageRegistry
+
+    public init(types: MessageRegistry = MessageRegistry()) {
+        self.types = types
+    }
+}
+
+/// How messages are read from text format, and limits on it.
+public struct TextFormatDecodingOptions: Sendable {
+    /// How many messages may stand inside each other; more is an error. 100 by default. Values above 1,000 count as
+    /// 1,000.
+    public var maximumDepth = 100
+    /// Bytes that the message may take beyond three times the input and a constant; more is an error. 64 MiB by
+    /// default, as in ``DecodingOptions``.
+    public var memoryLimit = 64 << 20
+    /// Whether fields that the message does not have, and extensions, are passed over. They are errors by default.
+    public var ignoreUnknownFields = false
+    /// The types of messages that a `google.protobuf.Any` may hold in full.
+    public var types: MessageRegistry
+
+    public init(types: MessageRegistry = MessageRegistry()) {
+        self.types = types
+    }
+}
+
+// MARK: - Printing
+
+private func textFormat(
+    of message: UnsafeRawPointer,
+    as table: UnsafePointer<MessageTable>,
+    _ options: TextFormatEncodingOptions
+) -> String {
+    var text = LifelineText()
+    lifeline_text_init(&text, nil, 0)
+    defer { lifeline_text_destroy(&text) }
+    var failure = LifelineFailure()
+    let isPrinted = withExtendedLifetime(options.types) {
+        var options = LifelineTextPrintOptions(
+            write_double: { writeShortest($0, to: $1) },
+            write_float: { writeShortest($0, to: $1) },
+            find_message: findMessage(in:named:count:),
+            context: options.types.context,
+            // As deep as decoding goes at most: what was decoded can be printed.
+            maximum_depth: 1_000,
+            memory_limit: lifeline_arena_budget(DecodingOptions().memoryLimit),
+            in_one_line: options.printsInOneLine,
+            unknown_fields: options.printUnknownFields
+        )
+        return lifeline_text_print(table, message, &options, &text, &failure)
+    }
+    let printed = String(decoding: UnsafeBufferPointer(start: text.memory, count: text.count), as: UTF8.self)
+    if isPrinted { return printed }
+    return printed + "\n# The rest is left out. \(MessageError(failure, in: .text, isPrinting: true).message)\n"
+}
+
+extension String {
+    /// A quoted literal of text format, on one line. Text keeps its letters; whatever a terminal obeys, ends the line or
+    /// changes the order in which it is read, is escaped in octal, byte by byte, as every parser of text format reads it.
+    package var textFormatLiteral: String {
+        var (string, text) = (self, LifelineText())
+        lifeline_text_init(&text, nil, 0)
+        defer { lifeline_text_destroy(&text) }
+        string.withUTF8 { _ = lifeline_text_append_literal(&text, $0.baseAddress, $0.count, true) }
+        return String(decoding: UnsafeBufferPointer(start: text.memory, count: text.count), as: UTF8.self)
+    }
+}
+
+// MARK: - Parsing
+
+extension MessageStorage {
+    @usableFromInline static func parse(
+        textFormat bytes: UnsafeRawBufferPointer,
+        as table: UnsafePointer<MessageTable>,
+        _ options: TextFormatDecodingOptions
+    ) throws(MessageError) -> (MessageStorage, UnsafeMutableRawPointer) {
+        guard bytes.count <= Int(Int32.max) else { throw MessageError(tooLarge: table) }
+        return try created(as: table, forByteCount: bytes.count, limit: options.memoryLimit, in: .text) {
+            arena,
+            message,
+            failure in
+            withExtendedLifetime(options.types) {
+                var options = LifelineTextParseOptions(
+                    find_message: findMessage(in:named:count:),
+                    context: options.types.context,
+                    maximum_depth: UInt32(clamping: max(0, min(options.maximumDepth, 1_000))),
+                    ignore_unknown_fields: options.ignoreUnknownFields
+                )
+                return lifeline_text_parse(table, message, bytes.baseAddress, bytes.count, arena, &options, &failure)
+            }
+        }
+    }
+
+    /// A new storage with the message that `parse` reads from text of so many bytes.
+    static func created(
+        as table: UnsafePointer<MessageTable>,
+        forByteCount byteCount: Int,
+        limit: Int,
+        in format: TextualFormat,
+        _ parse: (UnsafeMutablePointer<LifelineArena>, UnsafeMutableRawPointer, inout LifelineFailure) -> Bool
+    ) throws(MessageError) -> (MessageStorage, UnsafeMutableRawPointer) {
+        // About half of text is names and punctuation, which take nothing.
+        let storage = MessageStorage.create(byteCount: Int(table.pointee.size) + min(byteCount / 2, 4_096))
+        let arena = storage.arena
+        var failure = LifelineFailure()
+        (failure.status, failure.message) = (LIFELINE_OUT_OF_MEMORY, table)
+        arena.pointee.budget = lifeline_arena_budget(max(0, limit) &+ 3 &* byteCount &+ 4_096)
+        guard let message = lifeline_message_create(table, arena), parse(arena, message, &failure) else {
+            throw MessageError(failure, in: format)
+        }
+        arena.pointee.budget = MessageStorage.allowance(forSize: lifeline_arena_block_bytes(arena))
+        return (storage, message)
+    }
+}

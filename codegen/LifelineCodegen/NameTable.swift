@@ -1,0 +1,54 @@
+/// Names as a table has them: see LifelineNames in lifeline_table.h.
+struct NameTable {
+    private var text = ""
+    private var names: [(offset: Int, count: Int)] = []
+    /// By length, then by bytes; each name once.
+    private let order: [Int]
+
+    init(_ names: [String]) {
+        var offsets: [String: Int] = [:]
+        var byteCount = 0
+        for name in names {
+            if offsets[name] == nil {
+                offsets[name] = byteCount
+                // The string literal ends the last name.
+                text += (text.isEmpty ? "" : "\\000") + Self.escaped(name)
+                byteCount += name.utf8.count + 1
+            }
+            self.names.append((offsets[name] ?? 0, name.utf8.count))
+        }
+        var seen: Set<String> = []
+        order = names.indices.filter { seen.insert(names[$0]).inserted }.sorted {
+            let (left, right) = (names[$0].utf8, names[$1].utf8)
+            return left.count != right.count ? left.count < right.count : left.lexicographicallyPrecedes(right)
+        }
+    }
+
+    /// As a part of a C string literal. Names in JSON may hold anything.
+    private static func escaped(_ name: String) -> String {
+        name.utf8.map { byte in
+            let isPlain = (0x20...0x7E).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+            if isPlain && byte != UInt8(ascii: "?") { return String(Unicode.Scalar(byte)) }
+            // Three digits, so that none that follows belongs to it.
+            let octal = String(byte, radix: 8)
+            return "\\" + String(repeating: "0", count: 3 - octal.count) + octal
+        }.joined()
+    }
+
+    /// Defines the arrays that ``value(as:)`` refers to.
+    func print(as prefix: String, to printer: inout SourcePrinter) {
+        let entries = names.map { "{\($0.offset), \($0.count)}" }.joined(separator: ", ")
+        let order = order.map(String.init).joined(separator: ", ")
+        printer.print(
+            "static const char \(prefix)__name_text[] = \"\(text)\";",
+            "static const LifelineName \(prefix)__name_entries[] = {\(entries)};",
+            "static const uint32_t \(prefix)__name_order[] = {\(order)};"
+        )
+    }
+
+    /// An initializer of a LifelineNames.
+    func value(as prefix: String) -> String {
+        "{.text = \(prefix)__name_text, .names = \(prefix)__name_entries, .order = \(prefix)__name_order, "
+            + ".order_count = \(order.count)}"
+    }
+}
