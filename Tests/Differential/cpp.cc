@@ -78,9 +78,12 @@ void make_maps(Message &message) {
 
 }  // namespace
 
-std::unique_ptr<Message> parse_with_cpp(const MessageType &type, std::string_view input) {
+std::unique_ptr<Message> parse_with_cpp(const MessageType &type, std::string_view input, int maximum_depth) {
     std::unique_ptr<Message> message(type.prototype->New());
-    if (!message->ParsePartialFromArray(input.data(), static_cast<int>(input.size()))) return nullptr;
+    auto *bytes = reinterpret_cast<const uint8_t *>(input.data());
+    google::protobuf::io::CodedInputStream stream(bytes, static_cast<int>(input.size()));
+    stream.SetRecursionLimit(maximum_depth);
+    if (!message->MergePartialFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) return nullptr;
     if (type.is_dynamic) make_maps(*message);
     return message;
 }

@@ -191,6 +191,13 @@ const char *name_of(LifelineStatus status) {
         case LIFELINE_MISSING_REQUIRED: return "missing-required";
         case LIFELINE_TOO_LARGE: return "too-large";
         case LIFELINE_NO_ROOM: return "no-room";
+        case LIFELINE_SYNTAX: return "syntax";
+        case LIFELINE_WRONG_KIND: return "wrong-kind";
+        case LIFELINE_OUT_OF_RANGE: return "out-of-range";
+        case LIFELINE_UNKNOWN_FIELD: return "unknown-field";
+        case LIFELINE_DUPLICATE_FIELD: return "duplicate-field";
+        case LIFELINE_UNKNOWN_ENUM_VALUE: return "unknown-enum-value";
+        case LIFELINE_UNKNOWN_MESSAGE: return "unknown-message";
         default: return "a status without a name";
     }
 }

@@ -15,6 +15,7 @@
 #include "engine.h"
 #include "fixed_cases.h"
 #include "generator.h"
+#include "json_run.h"
 #include "mutator.h"
 #include "peers.h"
 #include "random.h"
@@ -31,7 +32,8 @@ struct Options {
     size_t inputs = 20'000;
     double seconds = 0;  // 0: no limit
     std::string fixed_cases;
-    std::string replayed_hex;
+    std::string json_oracle;  // the script; empty: no JSON
+    std::string replayed_input;
     std::string replayed_type;
 };
 
@@ -62,8 +64,9 @@ Options parse_options(int count, char **arguments) {
         else if (option == "--inputs") options.inputs = static_cast<size_t>(number(index));
         else if (option == "--seconds") options.seconds = number(index);
         else if (option == "--fixed-cases") options.fixed_cases = value(index);
+        else if (option == "--json-oracle") options.json_oracle = value(index);
         else if (option == "--replay") {
-            options.replayed_hex = value(index);
+            options.replayed_input = value(index);
             options.replayed_type = value(index);
         } else throw UsageError("unknown option " + option);
     }
@@ -125,7 +128,7 @@ public:
 
     int replay() {
         const MessageType &type = find(options_.replayed_type);
-        std::string input = bytes_of_hex(options_.replayed_hex);
+        std::string input = bytes_of_hex(options_.replayed_input);
         Verdict verdict = test(type, input);
         std::unique_ptr<google::protobuf::Message> message = parse_with_cpp(type, input);
         std::cout << "ours: " << name_of(verdict.status) << "\nC++:  "
@@ -236,12 +239,24 @@ private:
     size_t disagreements_ = 0;
 };
 
+int run_json(const Options &options, const std::filesystem::path &descriptors) {
+    __sanitizer_set_death_callback(print_current_json);
+    std::vector<MessageType> types = load_types(descriptors);
+    JSONOracle oracle(options.json_oracle, descriptors);
+    JSONRun run(std::move(types), oracle, options.seed);
+    if (!options.replayed_type.empty()) return run.replay(options.replayed_input, options.replayed_type);
+    if (!options.fixed_cases.empty()) run.run_fixed_cases(options.fixed_cases);
+    run.run_generated(options.inputs, options.seconds);
+    return run.report();
+}
+
 int run(int count, char **arguments) {
     Options options = parse_options(count, arguments);
     google::protobuf::SetLogHandler(nullptr);  // it warns of bad UTF-8 in proto2
+    auto descriptors = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "protos.binpb";
+    if (!options.json_oracle.empty()) return run_json(options, descriptors);
     __sanitizer_set_death_callback(print_current);
-    auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-    Run run(options, load_types(folder / "protos.binpb"));
+    Run run(options, load_types(descriptors));
     if (!options.replayed_type.empty()) return run.replay();
     if (!options.fixed_cases.empty()) run.run_fixed_cases();
     run.run_generated();

@@ -11,7 +11,8 @@
 namespace differential {
 
 // C++ libprotobuf's parse of an input, `required` fields unchecked; NULL when it refuses the input.
-std::unique_ptr<google::protobuf::Message> parse_with_cpp(const MessageType &type, std::string_view input);
+std::unique_ptr<google::protobuf::Message> parse_with_cpp(
+    const MessageType &type, std::string_view input, int maximum_depth = 100);
 
 // C++ libprotobuf's deterministic serialisation: fields by number, entries of maps by key.
 std::string canonical(const google::protobuf::Message &message);

@@ -46,11 +46,15 @@ public:
         return type == nullptr ? nullptr : factory_.GetPrototype(type);
     }
 
+    const google::protobuf::DescriptorPool *pool() const { return &pool_; }
+
 private:
     google::protobuf::SimpleDescriptorDatabase database_;
     google::protobuf::DescriptorPool pool_;
     google::protobuf::DynamicMessageFactory factory_;
 };
+
+DynamicTypes *dynamic_types = nullptr;
 
 const Message *generated_prototype(const std::string &name) {
     const Descriptor *type = google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(name);
@@ -62,6 +66,7 @@ const Message *generated_prototype(const std::string &name) {
 std::vector<MessageType> load_types(const std::string &descriptor_set_path) {
     google::protobuf::Api::default_instance();  // keeps the well-known types' classes linked
     static DynamicTypes dynamic(descriptor_set_path);
+    dynamic_types = &dynamic;
     std::vector<MessageType> types;
     for (const LifelineMessageTable *table : tables) {
         if ((table->flags & LIFELINE_MESSAGE_MAP_ENTRY) != 0) continue;
@@ -74,5 +79,7 @@ std::vector<MessageType> load_types(const std::string &descriptor_set_path) {
     }
     return types;
 }
+
+const google::protobuf::DescriptorPool *dynamic_pool() { return dynamic_types->pool(); }
 
 }  // namespace differential

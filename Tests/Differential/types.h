@@ -25,4 +25,7 @@ struct MessageType {
 // with a message when a table has no counterpart.
 std::vector<MessageType> load_types(const std::string &descriptor_set_path);
 
+// All of those types as the descriptors in the file say. load_types must have been called.
+const google::protobuf::DescriptorPool *dynamic_pool();
+
 }  // namespace differential

@@ -1,0 +1,166 @@
+#include "json_engine.h"
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+namespace differential {
+
+namespace {
+
+// A message of google.protobuf.Value is three messages deep for each level of JSON.
+constexpr uint32_t deepest_message = 10'000;
+
+std::unordered_map<std::string_view, const LifelineMessageTable *> known_types;
+
+const LifelineMessageTable *find_message(void *, const char *name, size_t count) {
+    auto found = known_types.find(std::string_view(name, count));
+    return found == known_types.end() ? nullptr : found->second;
+}
+
+template <typename Float>
+size_t write_shortest(Float value, uint8_t *text) {
+    char *start = reinterpret_cast<char *>(text);
+    return static_cast<size_t>(std::to_chars(start, start + 32, value).ptr - start);
+}
+
+class Arena {
+public:
+    // Without memory of the caller's, so that AddressSanitizer knows every byte that is not handed out.
+    explicit Arena(uint32_t budget) {
+        lifeline_arena_init(&arena_, &arena_, 0, 0);
+        arena_.budget = budget;
+    }
+    ~Arena() { lifeline_arena_destroy(&arena_); }
+    Arena(const Arena &) = delete;
+    Arena &operator=(const Arena &) = delete;
+
+    LifelineArena *get() { return &arena_; }
+
+private:
+    LifelineArena arena_;
+};
+
+// Bytes on the heap, with `slop` more behind them, so that AddressSanitizer sees each byte read beyond.
+std::unique_ptr<uint8_t[]> exact_copy(std::string_view bytes, size_t slop) {
+    std::unique_ptr<uint8_t[]> copy(new uint8_t[bytes.size() + slop]());
+    std::copy(bytes.begin(), bytes.end(), copy.get());
+    return copy;
+}
+
+// Nothing when it fails.
+std::optional<std::string> encode(const LifelineMessageTable *table, const void *message) {
+    LifelineEncoder encoder;
+    lifeline_encoder_init(&encoder, nullptr, 0, true);
+    LifelineFailure failure;
+    std::optional<std::string> bytes;
+    if (lifeline_message_encode(table, message, false, deepest_message, &encoder, &failure)) {
+        bytes.emplace(encoder.memory + encoder.start, encoder.memory + encoder.capacity);
+    }
+    lifeline_encoder_destroy(&encoder);
+    return bytes;
+}
+
+void *decode(const LifelineMessageTable *table, std::string_view encoded, const uint8_t *bytes, Arena &arena) {
+    LifelineDecodeOptions options{deepest_message, 0, false};
+    LifelineFailure failure;
+    void *message = lifeline_message_create(table, arena.get());
+    bool decoded = lifeline_message_decode(
+        table, message, bytes, encoded.size(), arena.get(), &options, &failure);
+    return decoded ? message : nullptr;
+}
+
+// The first law of those that hold for every message that was parsed, even in part, which does not hold here.
+std::string broken_law(const LifelineMessageTable *table, const void *message, const std::string &encoded) {
+    auto bytes = exact_copy(encoded, LIFELINE_INPUT_SLOP);
+    Arena arena(ample_budget);
+    void *again = decode(table, encoded, bytes.get(), arena);
+    if (again == nullptr) return "a parsed message is encoded as a valid one";
+    // Maps that are not in order would be sorted here.
+    if (encode(table, again) != encoded) return "decoding and encoding a parsed message changes nothing";
+    if (!lifeline_message_equal(table, message, again)) return "a parsed message equals itself decoded again";
+    return "";
+}
+
+bool only_spaces_follow(std::string_view text, size_t offset) {
+    return text.find_first_not_of(" \t\r\n", offset) == std::string_view::npos;
+}
+
+}  // namespace
+
+void set_json_types(const std::vector<MessageType> &types) {
+    for (const MessageType &type : types) known_types[type.table->full_name] = type.table;
+}
+
+JSONParsed parse_json(const LifelineMessageTable *table, std::string_view text, const JSONParseSettings &settings) {
+    JSONParsed parsed;
+    auto bytes = exact_copy(text, 0);
+    if (!lifeline_json_is_utf8(bytes.get(), text.size())) {
+        parsed.status = LIFELINE_INVALID_UTF8;
+        return parsed;
+    }
+    Arena arena(settings.budget);
+    void *message = lifeline_message_create(table, arena.get());
+    if (message == nullptr) {
+        parsed.status = LIFELINE_OUT_OF_MEMORY;
+        return parsed;
+    }
+    LifelineJSONParseOptions options{find_message, nullptr, settings.maximum_depth, settings.ignores_unknown};
+    LifelineFailure failure;
+    size_t offset = 0;
+    bool accepted = lifeline_json_parse(
+        table, message, bytes.get(), text.size(), &offset, arena.get(), &options, &failure);
+    size_t limit = settings.budget * size_t{LIFELINE_ARENA_UNIT};
+    if (lifeline_arena_block_bytes(arena.get()) > limit) parsed.broken_law = "the budget bounds the memory";
+    if (!accepted) {
+        parsed.status = failure.status;
+        parsed.offset = failure.offset;
+        parsed.field_number = failure.field_number;
+        parsed.message = failure.message;
+        if (failure.status == LIFELINE_OK) parsed.broken_law = "a failure has a status";
+        if (failure.offset > text.size()) parsed.broken_law = "a failure is inside the input";
+        if (failure.message == nullptr) parsed.broken_law = "a failure names a message";
+    } else if (!only_spaces_follow(text, offset)) {
+        parsed.status = LIFELINE_SYNTAX;
+        parsed.offset = offset;
+    }
+    bytes.reset();  // nothing may refer to the input any more
+    std::optional<std::string> encoded = encode(table, message);
+    if (!encoded) {
+        parsed.broken_law = "a parsed message can be encoded";
+        return parsed;
+    }
+    parsed.encoded = *encoded;
+    if (parsed.broken_law.empty()) parsed.broken_law = broken_law(table, message, parsed.encoded);
+    return parsed;
+}
+
+JSONPrinted print_json(
+    const LifelineMessageTable *table, std::string_view encoded, const JSONPrintSettings &settings, size_t capacity) {
+    JSONPrinted printed;
+    auto bytes = exact_copy(encoded, LIFELINE_INPUT_SLOP);
+    Arena arena(ample_budget);
+    void *message = decode(table, encoded, bytes.get(), arena);
+    if (message == nullptr) {
+        printed.status = LIFELINE_TRUNCATED;
+        return printed;
+    }
+    LifelineJSONPrintOptions options{
+        write_shortest<double>, write_shortest<float>, find_message, nullptr, deepest_message, ample_budget,
+        settings.enums_as_numbers, settings.int64_as_numbers, settings.proto_names, settings.absent_fields};
+    std::unique_ptr<uint8_t[]> lent(new uint8_t[capacity]);
+    LifelineText text;
+    lifeline_text_init(&text, lent.get(), capacity);
+    LifelineFailure failure;
+    if (!lifeline_json_print(table, message, &options, &text, &failure)) {
+        printed.status = failure.status;
+    } else {
+        printed.text.assign(text.memory, text.memory + text.count);
+    }
+    lifeline_text_destroy(&text);
+    return printed;
+}
+
+}  // namespace differential

@@ -1,0 +1,60 @@
+// The engine's JSON under test, behind an interface of values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lifeline.h"
+#include "types.h"
+
+namespace differential {
+
+// Far above the memory that any input here needs.
+constexpr uint32_t ample_budget = uint32_t{1} << 25;
+
+struct JSONParseSettings {
+    uint32_t maximum_depth = 100;
+    bool ignores_unknown = false;
+    uint32_t budget = ample_budget;  // in units of an arena's budget
+};
+
+// The outcome of parsing a text.
+struct JSONParsed {
+    LifelineStatus status = LIFELINE_OK;
+    size_t offset = 0;          // of a failure
+    uint32_t field_number = 0;  // of a failure
+    const LifelineMessageTable *message = nullptr;  // of a failure
+    std::string encoded;        // the message, encoded
+    std::string broken_law;     // what does not hold of the engine by itself; empty when all does
+
+    bool accepted() const { return status == LIFELINE_OK; }
+};
+
+struct JSONPrintSettings {
+    bool enums_as_numbers = false;
+    bool int64_as_numbers = false;
+    bool proto_names = false;
+    bool absent_fields = false;
+};
+
+struct JSONPrinted {
+    LifelineStatus status = LIFELINE_OK;
+    std::string text;
+
+    bool accepted() const { return status == LIFELINE_OK; }
+};
+
+// The types that a google.protobuf.Any may hold. They must outlive all calls below.
+void set_json_types(const std::vector<MessageType> &types);
+
+// Parses the text, from memory of exactly its size. Only spaces may follow the value.
+JSONParsed parse_json(const LifelineMessageTable *table, std::string_view text, const JSONParseSettings &settings);
+
+// Decodes a message and prints it. The printer starts with `capacity` bytes of memory.
+JSONPrinted print_json(
+    const LifelineMessageTable *table, std::string_view encoded, const JSONPrintSettings &settings,
+    size_t capacity = 0);
+
+}  // namespace differential

@@ -1,0 +1,13 @@
+// Variants of JSON texts: some still valid, some as an attacker would send them.
+#pragma once
+
+#include <string>
+
+#include "random.h"
+
+namespace differential {
+
+// A variant of `text`, which is valid JSON; `other` is another valid text, to splice from.
+std::string mutate_json(const std::string &text, const std::string &other, Random &random);
+
+}  // namespace differential

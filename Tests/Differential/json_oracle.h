@@ -1,0 +1,45 @@
+// Python's protobuf, which reads JSON strictly, in a process of its own. See json_oracle.py.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace differential {
+
+struct OracleRequest {
+    char kind;  // see json_oracle.py
+    std::string type;
+    std::string text;
+    std::string encoded;
+};
+
+struct OracleAnswer {
+    bool accepted = false;
+    std::string result;
+};
+
+class JSONOracle {
+public:
+    // Starts python3 with the script. Throws std::runtime_error when that fails.
+    JSONOracle(const std::string &script, const std::string &descriptor_set_path);
+    ~JSONOracle();
+    JSONOracle(const JSONOracle &) = delete;
+    JSONOracle &operator=(const JSONOracle &) = delete;
+
+    // Throws std::runtime_error when the process has ended.
+    std::vector<OracleAnswer> ask(const std::vector<OracleRequest> &requests);
+
+private:
+    void write(const std::string &bytes);
+    std::string read(size_t count);
+    size_t read_number();
+
+    pid_t process_ = -1;
+    int input_ = -1;
+    int output_ = -1;
+};
+
+}  // namespace differential
