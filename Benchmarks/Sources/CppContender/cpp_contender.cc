@@ -4,9 +4,11 @@
 #include <cstdlib>
 #include <deque>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <google/protobuf/arena.h>
+#include <google/protobuf/util/json_util.h>
 
 #include "builder.h"
 #include "reader.h"
@@ -24,8 +26,12 @@ class Workload {
     virtual uint64_t parse_read_all() = 0;
     virtual uint64_t serialize() = 0;
     virtual uint64_t build_serialize() = 0;
+    virtual uint64_t json_parse() = 0;
+    virtual uint64_t json_print() = 0;
     virtual plain_text serialized(size_t index) = 0;
     virtual plain_text built(size_t index) = 0;
+    virtual plain_text printed(size_t index) = 0;
+    virtual plain_text parsed_json(size_t index) = 0;
     virtual void keep() = 0;
     virtual void release() = 0;
 };
@@ -33,8 +39,8 @@ class Workload {
 template <typename Message, typename Plain>
 class WorkloadOf final : public Workload {
   public:
-    WorkloadOf(const plain_text *encoded, const Plain *plain, size_t count)
-        : encoded_(encoded), plain_(plain), messages_(count), kept_(count) {
+    WorkloadOf(const plain_text *encoded, const plain_text *json, const Plain *plain, size_t count)
+        : encoded_(encoded), json_(json), plain_(plain), messages_(count), kept_(count) {
         size_t output_size = 0;
         for (size_t i = 0; i < count; i++) {
             if (!messages_[i].ParseFromArray(encoded[i].bytes, static_cast<int>(encoded[i].count))) abort();
@@ -67,6 +73,33 @@ class WorkloadOf final : public Workload {
         return sum;
     }
 
+    uint64_t json_parse() override {
+        uint64_t sum = 0;
+        for (size_t i = 0; i < messages_.size(); i++) {
+            Arena arena;
+            parse_json(i, &arena);
+            sum += 1;
+        }
+        return sum;
+    }
+
+    uint64_t json_print() override {
+        uint64_t sum = 0;
+        for (size_t i = 0; i < messages_.size(); i++) sum += printed(i).count;
+        return sum;
+    }
+
+    plain_text printed(size_t index) override {
+        text_.clear();
+        if (!google::protobuf::util::MessageToJsonString(messages_[index], &text_).ok()) abort();
+        return {text_.data(), text_.size()};
+    }
+
+    plain_text parsed_json(size_t index) override {
+        Arena arena;
+        return serialize_to_output(*parse_json(index, &arena));
+    }
+
     plain_text serialized(size_t index) override { return serialize_to_output(messages_[index]); }
 
     plain_text built(size_t index) override {
@@ -91,6 +124,13 @@ class WorkloadOf final : public Workload {
         return message;
     }
 
+    Message *parse_json(size_t index, Arena *arena) {
+        Message *message = Arena::CreateMessage<Message>(arena);
+        google::protobuf::StringPiece text(json_[index].bytes, json_[index].count);
+        if (!google::protobuf::util::JsonStringToMessage(text, message).ok()) abort();
+        return message;
+    }
+
     template <typename Read>
     uint64_t for_each_parsed(Read read) {
         uint64_t sum = 0;
@@ -108,20 +148,22 @@ class WorkloadOf final : public Workload {
     }
 
     const plain_text *encoded_;
+    const plain_text *json_;
     const Plain *plain_;
     std::vector<Message> messages_;  // parsed, to be serialized
     std::deque<std::optional<Arena>> kept_;  // a deque, for an arena cannot be moved
     std::vector<uint8_t> output_;  // room for the largest message
+    std::string text_;
 };
 
 void *prepare(const native_workload *workload) {
     Workload *prepared = nullptr;
     if (workload->envelopes) {
         prepared = new WorkloadOf<benchmark::Envelope, plain_envelope>(
-            workload->encoded, workload->envelopes, workload->count);
+            workload->encoded, workload->json, workload->envelopes, workload->count);
     } else {
         prepared = new WorkloadOf<benchmark::SyncBatch, plain_batch>(
-            workload->encoded, workload->batches, workload->count);
+            workload->encoded, workload->json, workload->batches, workload->count);
     }
     return prepared;
 }
@@ -140,8 +182,12 @@ const native_contender *cpp_contender() {
         [](void *prepared) { return workload(prepared).parse_read_all(); },
         [](void *prepared) { return workload(prepared).serialize(); },
         [](void *prepared) { return workload(prepared).build_serialize(); },
+        [](void *prepared) { return workload(prepared).json_parse(); },
+        [](void *prepared) { return workload(prepared).json_print(); },
         [](void *prepared, size_t index) { return workload(prepared).serialized(index); },
         [](void *prepared, size_t index) { return workload(prepared).built(index); },
+        [](void *prepared, size_t index) { return workload(prepared).printed(index); },
+        [](void *prepared, size_t index) { return workload(prepared).parsed_json(index); },
         [](void *prepared) { workload(prepared).keep(); },
         [](void *prepared) { workload(prepared).release(); },
         sizeof(Arena) + sizeof(void *),  // and a pointer to the message in it

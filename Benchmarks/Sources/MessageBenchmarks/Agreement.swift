@@ -26,6 +26,12 @@ func checkAgreement(of contenders: [Contender], on workload: Workload) throws {
             if try !workload.content.areSameMessage(contender.built(index), encoded) {
                 throw Disagreement("\(contender.name) builds another message than \(index) of \(workload.name)")
             }
+            if let parsed = try contender.parsedJSON?(index), try !workload.content.areSameMessage(parsed, encoded) {
+                throw Disagreement("\(contender.name) parses other JSON than that of \(index) of \(workload.name)")
+            }
+            if let json = try contender.printed?(index), try workload.content.encoded(json: json) != encoded {
+                throw Disagreement("\(contender.name) prints other JSON than that of \(index) of \(workload.name)")
+            }
         }
     }
 }

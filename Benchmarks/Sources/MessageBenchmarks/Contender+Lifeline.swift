@@ -4,18 +4,20 @@ extension Contender {
     /// Lifeline as most programs use it: strings are read as `String`, and bytes serialized to `[UInt8]`.
     static func lifeline(_ workload: Workload) throws -> Contender {
         switch workload.content {
-        case .envelopes(let plain): try lifeline(Benchmark_Envelope.self, plain, workload.encoded)
-        case .batches(let plain): try lifeline(Benchmark_SyncBatch.self, plain, workload.encoded)
+        case .envelopes(let plain): try lifeline(Benchmark_Envelope.self, plain, workload.encoded, workload.json)
+        case .batches(let plain): try lifeline(Benchmark_SyncBatch.self, plain, workload.encoded, workload.json)
         }
     }
 
     private static func lifeline<Message: LifelineMessages.Message & BenchmarkMessage>(
         _: Message.Type,
         _ plain: [Message.Plain],
-        _ encoded: [[UInt8]]
+        _ encoded: [[UInt8]],
+        _ jsonTexts: [[UInt8]]
     ) throws -> Contender {
         let messages = try encoded.map { try Message(serializedBytes: $0) }
         let (inputs, parsed, contents) = (Inputs(encoded), Inputs(messages), Inputs(plain))
+        let json = Inputs(jsonTexts)
         let kept = KeptMessages<Message>(capacity: encoded.count)
         return Contender(
             name: "lifeline",
@@ -25,9 +27,13 @@ extension Contender {
                 .parseReadAll: { try inputs.sum { try Message(serializedBytes: $0).allFields } },
                 .serialize: { try parsed.sum { UInt64(try $0.serializedBytes().count) } },
                 .buildSerialize: { try contents.sum { UInt64(try Message($0).serializedBytes().count) } },
+                .jsonParse: { try json.sum { try Message(jsonUTF8Bytes: $0).number } },
+                .jsonPrint: { try parsed.sum { UInt64(try $0.jsonUTF8Bytes().count) } },
             ],
             serialized: { try messages[$0].serializedBytes() },
             built: { try Message(plain[$0]).serializedBytes() },
+            printed: { try messages[$0].jsonUTF8Bytes() },
+            parsedJSON: { try Message(jsonUTF8Bytes: jsonTexts[$0]).serializedBytes() },
             memory: Memory(
                 keep: { for bytes in encoded { kept.append(try Message(serializedBytes: bytes)) } },
                 release: { kept.release() },

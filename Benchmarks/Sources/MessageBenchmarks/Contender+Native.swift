@@ -5,7 +5,7 @@ extension Contender {
     static func native(_ name: String, _ contender: native_contender, _ workload: Workload) -> Contender {
         var description = workload.nativeDescription()
         let prepared = contender.prepare(&description)
-        return Contender(
+        var native = Contender(
             name: name,
             passes: [
                 .parse: { contender.parse(prepared) },
@@ -22,6 +22,13 @@ extension Contender {
                 handleSize: contender.handle_size
             )
         )
+        if let parse = contender.json_parse, let print = contender.json_print {
+            native.passes[.jsonParse] = { parse(prepared) }
+            native.passes[.jsonPrint] = { print(prepared) }
+            native.printed = { contender.printed(prepared, $0).array }
+            native.parsedJSON = { contender.parsed_json(prepared, $0).array }
+        }
+        return native
     }
 }
 

@@ -8,6 +8,8 @@ enum Case: String, CaseIterable {
     case parseReadAll = "parse-read-all"
     case serialize
     case buildSerialize = "build-serialize"
+    case jsonParse = "json-parse"
+    case jsonPrint = "json-print"
 }
 
 /// A library, ready to be measured on one workload.
@@ -22,6 +24,9 @@ struct Contender {
     /// What `serialize` and `buildSerialize` make of the message at an index.
     var serialized: (Int) throws -> [UInt8]
     var built: (Int) throws -> [UInt8]
+    /// What `jsonPrint` makes of it, and the encoding of what `jsonParse` does. Nil where there is no JSON.
+    var printed: ((Int) throws -> [UInt8])?
+    var parsedJSON: ((Int) throws -> [UInt8])?
 
     /// Nil where it is the same as for another contender.
     var memory: Memory?

@@ -6,6 +6,7 @@ extension Workload {
     func nativeDescription() -> native_workload {
         var description = native_workload()
         description.encoded = kept(encoded.map { plain_text($0) })
+        description.json = kept(json.map { plain_text($0) })
         description.count = encoded.count
         switch content {
         case .envelopes(let envelopes): description.envelopes = kept(envelopes.map { plain_envelope($0) })

@@ -4,6 +4,8 @@ struct Workload {
     let content: Content
     /// Each message of `content`, encoded.
     let encoded: [[UInt8]]
+    /// The same as JSON.
+    let json: [[UInt8]]
 
     enum Content {
         case envelopes([PlainEnvelope])
@@ -14,6 +16,7 @@ struct Workload {
         self.name = name
         self.content = content
         encoded = try content.encodedBySwiftProtobuf()
+        json = try content.printedBySwiftProtobuf()
     }
 
     /// The average size of a message, in bytes.

@@ -7,6 +7,7 @@
 // Envelopes, or batches: the other array is empty.
 struct native_workload {
     const struct plain_text *encoded;  // each message as bytes
+    const struct plain_text *json;     // each message as JSON
     size_t count;
     const struct plain_envelope *envelopes;
     const struct plain_batch *batches;
@@ -23,10 +24,16 @@ struct native_contender {
     uint64_t (*parse_read_all)(void *prepared);
     uint64_t (*serialize)(void *prepared);
     uint64_t (*build_serialize)(void *prepared);
+    // NULL where the contender has no JSON.
+    uint64_t (*json_parse)(void *prepared);
+    uint64_t (*json_print)(void *prepared);
 
     // What the functions above serialize the message at `index` to: valid until the next call.
     struct plain_text (*serialized)(void *prepared, size_t index);
     struct plain_text (*built)(void *prepared, size_t index);
+    struct plain_text (*printed)(void *prepared, size_t index);
+    // What json_parse reads, serialized.
+    struct plain_text (*parsed_json)(void *prepared, size_t index);
 
     // Parses all messages and keeps them until `release`.
     void (*keep)(void *prepared);
