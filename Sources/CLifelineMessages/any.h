@@ -1,4 +1,4 @@
-// What google.protobuf.Any needs in JSON and in text format.
+// Helps with google.protobuf.Any in JSON and in text format.
 #ifndef LIFELINE_ANY_H
 #define LIFELINE_ANY_H
 

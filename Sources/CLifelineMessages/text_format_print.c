@@ -78,7 +78,7 @@ bool lifeline_text_append_literal(LifelineText *text, const uint8_t *bytes, size
     uint8_t *start = lifeline_text_reserve(text, count * LONGEST_ESCAPE + 2);
     if (start == NULL) return false;
     uint8_t *place = start;
-    // What is no text is escaped byte by byte.
+    // Bytes that are no text are escaped one by one.
     bool keeps_letters = is_text && lifeline_is_utf8(bytes, count);
     *place++ = '"';
     for (size_t index = 0; index < count;) {

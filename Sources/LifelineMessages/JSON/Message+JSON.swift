@@ -148,7 +148,7 @@ extension Message {
 
 // MARK: - Printing
 
-/// What the functions above have in common, whatever the message's type.
+/// The same for every type of message.
 @usableFromInline func jsonText(
     of message: UnsafeRawPointer,
     as table: UnsafePointer<MessageTable>,

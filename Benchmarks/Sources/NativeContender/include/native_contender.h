@@ -32,7 +32,7 @@ struct native_contender {
     struct plain_text (*serialized)(void *prepared, size_t index);
     struct plain_text (*built)(void *prepared, size_t index);
     struct plain_text (*printed)(void *prepared, size_t index);
-    // What json_parse reads, serialized.
+    // Serializes the message that json_parse reads, likewise.
     struct plain_text (*parsed_json)(void *prepared, size_t index);
 
     // Parses all messages and keeps them until `release`.

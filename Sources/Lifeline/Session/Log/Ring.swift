@@ -1,7 +1,7 @@
 /// A queue of trivial values under ascending numbers, in one circular buffer.
 ///
-/// Every operation takes constant time on average. A buffer of more than 8,192 elements shrinks as they leave; a smaller
-/// one when it is told to.
+/// Every operation takes constant time on average. A buffer of more than 8,192 elements shrinks as they leave; a
+/// smaller one when it is told to.
 package struct Ring<Element: BitwiseCopyable>: ~Copyable {
     /// How many elements an empty ring may keep memory for, for good.
     private static var keptCapacity: Int { 64 }
