@@ -61,13 +61,7 @@ extension Target.Dependency {
 // MARK: - codegen/: everything that makes code
 
 let codegen: [Target] = [
-    swift(
-        "LifelineCodegen",
-        path: "codegen/LifelineCodegen",
-        "CLifelineMessages",
-        .swiftProtobuf,
-        .swiftProtobufPluginLibrary
-    ),
+    swift("LifelineCodegen", path: "codegen/LifelineCodegen", .swiftProtobuf, .swiftProtobufPluginLibrary),
     program(
         "protoc-gen-lifeline",
         path: "codegen/protoc-gen-lifeline",

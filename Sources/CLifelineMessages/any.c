@@ -1,5 +1,7 @@
 #include "any.h"
 
+#include <stdlib.h>
+
 #include "fields.h"
 
 const LifelineMessageTable *lifeline_find_by_url(
@@ -27,4 +29,36 @@ LifelineStatus lifeline_store_encoded(
     }
     lifeline_encoder_destroy(&encoder);
     return failure.status;
+}
+
+LifelineStatus lifeline_any_open(
+    LifelineAnyContent *content, const LifelineMessageTable *table, const uint8_t *bytes, size_t count, uint32_t depth,
+    LifelineAnyBudget *budget) {
+    size_t size = lifeline_message_parse_size(table, count, 0);
+    if (budget->depth == 0) return LIFELINE_TOO_DEEP;
+    if (size > budget->byte_count) return LIFELINE_OUT_OF_MEMORY;
+    void *memory = malloc(size);
+    if (memory == NULL) return LIFELINE_OUT_OF_MEMORY;
+    LifelineDecodeOptions options = {
+        .maximum_depth = depth, .budget = lifeline_arena_budget(budget->byte_count - size)};
+    LifelineFailure failure = {.status = LIFELINE_OK};
+    content->table = table;
+    content->message =
+        lifeline_message_parse(table, bytes, count, &content->arena, memory, size, &options, &failure);
+    content->memory = memory;
+    content->byte_count = size + lifeline_arena_block_bytes(&content->arena);
+    if (content->byte_count > budget->byte_count) content->byte_count = budget->byte_count;
+    budget->byte_count -= content->byte_count;
+    budget->depth -= 1;
+    if (content->message != NULL) return LIFELINE_OK;
+    lifeline_any_close(content, budget);
+    bool is_limit = failure.status == LIFELINE_OUT_OF_MEMORY || failure.status == LIFELINE_TOO_DEEP;
+    return is_limit ? failure.status : LIFELINE_WRONG_KIND;
+}
+
+void lifeline_any_close(LifelineAnyContent *content, LifelineAnyBudget *budget) {
+    budget->byte_count += content->byte_count;
+    budget->depth += 1;
+    lifeline_arena_destroy(&content->arena);
+    free(content->memory);
 }

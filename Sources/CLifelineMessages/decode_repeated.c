@@ -138,14 +138,16 @@ static LifelineStep decode_bytes(LifelineDecoder *decoder, LifelineScope *scope,
 }
 
 static LifelineStep decode_message(LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field) {
+    bool is_group = (field->flags & LIFELINE_FIELD_GROUP) != 0;
     LifelineInput payload = scope->input;
-    if (!lifeline_enter_child(decoder, scope, &payload)) return LIFELINE_STEP_FAILED;
+    if (!is_group && !lifeline_enter_child(decoder, scope, &payload)) return LIFELINE_STEP_FAILED;
     void *element = lifeline_append(decoder->arena, scope->message, field, 1);
     if (element == NULL) return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
     void *child = lifeline_message_create(field->message, decoder->arena);
     if (child == NULL) return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
     lifeline_store_pointer(element, child);
     lifeline_set_count(field, scope->message, lifeline_count(field, scope->message) + 1);
+    if (is_group) return lifeline_decode_group(decoder, scope, field->message, child, field->number);
     return lifeline_decode_child(decoder, field->message, child, payload);
 }
 
@@ -153,8 +155,8 @@ LifelineStep lifeline_decode_repeated(
     LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, uint32_t wire_type) {
     uint32_t own_wire_type = lifeline_wire_type(field);
     if (wire_type != own_wire_type) {
-        return wire_type == LIFELINE_WIRE_LENGTH_DELIMITED ? decode_packed(decoder, scope, field)
-                                                           : LIFELINE_STEP_UNKNOWN;
+        bool may_be_packed = wire_type == LIFELINE_WIRE_LENGTH_DELIMITED && field->type != LIFELINE_TYPE_MESSAGE;
+        return may_be_packed ? decode_packed(decoder, scope, field) : LIFELINE_STEP_UNKNOWN;
     }
     if (field->type == LIFELINE_TYPE_MESSAGE) return decode_message(decoder, scope, field);
     if (lifeline_is_bytes(field)) return decode_bytes(decoder, scope, field);

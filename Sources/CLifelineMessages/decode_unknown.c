@@ -51,11 +51,10 @@ static LifelineStatus skip_value(LifelineInput *input, uint32_t tag, uint32_t de
 }
 
 bool lifeline_is_message(LifelineInput input) {
-    enum { DEPTH = 100 };
     while (input.next != input.end) {
         uint32_t tag = 0;
         if (lifeline_read_tag(&input, &tag) != LIFELINE_OK) return false;
-        if (skip_value(&input, tag, DEPTH) != LIFELINE_OK) return false;
+        if (skip_value(&input, tag, LIFELINE_GROUP_DEPTH) != LIFELINE_OK) return false;
     }
     return true;
 }

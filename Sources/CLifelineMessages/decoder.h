@@ -98,6 +98,11 @@ static inline LifelineStep lifeline_decode_child(
     return decoded ? LIFELINE_STEP_STORED : LIFELINE_STEP_FAILED;
 }
 
+// Reads the fields of a group, whose start tag with `number` was just read, into `child`, up to the end tag. They are
+// read by the plain path.
+LifelineStep lifeline_decode_group(
+    LifelineDecoder *decoder, LifelineScope *scope, const LifelineMessageTable *table, void *child, uint32_t number);
+
 // MARK: Repeated fields and maps
 
 LifelineStep lifeline_decode_repeated(
@@ -118,6 +123,9 @@ LifelineStep lifeline_append_entry(
 bool lifeline_sort_maps(LifelineDecoder *decoder);
 
 // MARK: Unknown fields
+
+// How deep groups may stand in what lifeline_is_message takes for a message.
+enum { LIFELINE_GROUP_DEPTH = 100 };
 
 // Whether the input is a message of some type: well-formed fields, whatever they mean.
 bool lifeline_is_message(LifelineInput input);

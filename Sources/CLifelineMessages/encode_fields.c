@@ -181,6 +181,22 @@ static inline uint8_t *_Nullable put_submessage(
     return lifeline_put_varint(place, (size_t)(writer->end - place) - before);
 }
 
+uint8_t *lifeline_put_group(
+    LifelineWriter *writer, uint8_t *place, const LifelineField *field, const void *value) {
+    const void *message = lifeline_load_pointer(value);
+    place = lifeline_writer_reserve(writer, place, LIFELINE_ROOM_FOR_SCALAR);
+    if (place == NULL) return NULL;
+    place = lifeline_put_end_tag(place, field);
+    if (message != NULL) {
+        if (writer->depth == 0) return lifeline_writer_fail(writer, LIFELINE_TOO_DEEP);
+        writer->depth -= 1;
+        place = put_message(writer, place, field->message, message);
+        if (place == NULL) return NULL;
+        writer->depth += 1;
+    }
+    return lifeline_writer_reserve(writer, place, LIFELINE_ROOM_FOR_SCALAR);
+}
+
 uint8_t *lifeline_put_message(
     LifelineWriter *writer, uint8_t *place, const LifelineMessageTable *table, const void *message) {
     return put_message(writer, place, table, message);
@@ -200,14 +216,23 @@ HANDLER put_ALWAYS_MESSAGE(PARAMETERS) {
     CONTINUE();
 }
 
-#define DEFINE_MESSAGE_HANDLER(PRESENCE)                                                                              \
-    HANDLER put_##PRESENCE##_MESSAGE(PARAMETERS) {                                                                    \
+HANDLER put_ALWAYS_GROUP(PARAMETERS) {
+    place = lifeline_put_group(writer, place, field, value_of(message, field));
+    if (place == NULL) return fail_at(writer, field);
+    place = lifeline_put_tag(place, field);
+    CONTINUE();
+}
+
+#define DEFINE_MESSAGE_HANDLER(PRESENCE, TYPE)                                                                        \
+    HANDLER put_##PRESENCE##_##TYPE(PARAMETERS) {                                                                     \
         if (!lifeline_is_present_as(LIFELINE_PRESENCE_##PRESENCE, LIFELINE_TYPE_MESSAGE, field, message)) CONTINUE(); \
-        CONTINUE_WITH(put_ALWAYS_MESSAGE);                                                                            \
+        CONTINUE_WITH(put_ALWAYS_##TYPE);                                                                             \
     }
 
-DEFINE_MESSAGE_HANDLER(POINTER)
-DEFINE_MESSAGE_HANDLER(ONEOF)
+DEFINE_MESSAGE_HANDLER(POINTER, MESSAGE)
+DEFINE_MESSAGE_HANDLER(ONEOF, MESSAGE)
+DEFINE_MESSAGE_HANDLER(POINTER, GROUP)
+DEFINE_MESSAGE_HANDLER(ONEOF, GROUP)
 
 HANDLER put_elements(PARAMETERS) {
     place = lifeline_put_repeated(writer, place, field, message);
@@ -237,4 +262,6 @@ static Handler *const handlers[FORM_COUNT] = {
     NUMBERED(POINTER, MESSAGE, MESSAGE)
     NUMBERED(ONEOF, MESSAGE, MESSAGE)
     NUMBERED(ALWAYS, MESSAGE, MESSAGE)
+    NUMBERED(POINTER, GROUP, GROUP)
+    NUMBERED(ONEOF, GROUP, GROUP)
 };

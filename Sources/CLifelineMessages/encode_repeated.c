@@ -63,8 +63,11 @@ static uint8_t *_Nullable put_strings(
 
 static uint8_t *_Nullable put_messages(
     LifelineWriter *writer, uint8_t *place, const LifelineField *field, const uint8_t *elements, size_t count) {
+    bool is_group = (field->flags & LIFELINE_FIELD_GROUP) != 0;
     for (size_t index = count; index > 0; index -= 1) {
-        place = lifeline_put_submessage(writer, place, field, elements + (index - 1) * sizeof(void *));
+        const uint8_t *element = elements + (index - 1) * sizeof(void *);
+        place = is_group ? lifeline_put_group(writer, place, field, element)
+                         : lifeline_put_submessage(writer, place, field, element);
         if (place == NULL) return NULL;
         place = lifeline_put_tag(place, field);
     }

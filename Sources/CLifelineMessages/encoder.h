@@ -68,6 +68,10 @@ uint8_t *_Nullable lifeline_put_repeated(
 uint8_t *_Nullable lifeline_put_submessage(
     LifelineWriter *writer, uint8_t *place, const LifelineField *field, const void *value);
 
+// Writes a submessage as a group, with its end tag and without its start tag.
+uint8_t *_Nullable lifeline_put_group(
+    LifelineWriter *writer, uint8_t *place, const LifelineField *field, const void *value);
+
 // Writes any number of bytes.
 static inline uint8_t *_Nullable lifeline_put_bytes(
     LifelineWriter *writer, uint8_t *place, const void *_Nullable bytes, size_t count) {
@@ -102,6 +106,16 @@ static inline uint8_t *lifeline_put_varint(uint8_t *place, uint64_t value) {
 static inline uint8_t *lifeline_put_tag(uint8_t *place, const LifelineField *field) {
     memcpy(place - 8, &field->encoded_tag, 8);
     return place - (uint8_t)field->encoded_tag;
+}
+
+// The tag that ends a group: it differs from that of its start in the wire type, three bits of the first byte. Needs
+// eight bytes of room.
+static inline uint8_t *lifeline_put_end_tag(uint8_t *place, const LifelineField *field) {
+    uint64_t difference = LIFELINE_WIRE_START_GROUP ^ LIFELINE_WIRE_END_GROUP;
+    size_t length = (uint8_t)field->encoded_tag;
+    uint64_t tag = field->encoded_tag ^ difference << (64 - 8 * length);
+    memcpy(place - 8, &tag, 8);
+    return place - length;
 }
 
 // Copies at most LIFELINE_SHORT_STRING bytes without a call, as overlapping halves of the next power of two.

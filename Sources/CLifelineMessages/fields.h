@@ -49,6 +49,7 @@ static inline uint32_t lifeline_wire_type(const LifelineField *field) {
         [LIFELINE_TYPE_SINT32] = LIFELINE_WIRE_VARINT,
         [LIFELINE_TYPE_SINT64] = LIFELINE_WIRE_VARINT,
     };
+    if ((field->flags & LIFELINE_FIELD_GROUP) != 0) return LIFELINE_WIRE_START_GROUP;
     return wire_types[field->type];
 }
 

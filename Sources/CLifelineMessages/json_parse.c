@@ -124,29 +124,24 @@ static bool integer_bits(int type, LifelineJSONNumber number, uint64_t *bits) {
     return true;
 }
 
-// Stores the number that stands between `start` and the input's position.
+// Stores the number that the text from `start` to `end` is. False when the type has no room for it.
 static bool store_number(
-    LifelineJSONParser *parser, int type, LifelineJSONNumber number, const uint8_t *start, const uint8_t *end,
-    void *value) {
+    int type, LifelineJSONNumber number, const uint8_t *start, const uint8_t *end, void *value) {
     size_t count = (size_t)(end - start);
     if (type == LIFELINE_TYPE_DOUBLE) {
         double result;
-        if (!lifeline_json_double(number, start, count, &result)) {
-            return lifeline_json_fail_at(parser, LIFELINE_OUT_OF_RANGE, start);
-        }
+        if (!lifeline_json_double(number, start, count, &result)) return false;
         memcpy(value, &result, sizeof result);
         return true;
     }
     if (type == LIFELINE_TYPE_FLOAT) {
         float result;
-        if (!lifeline_json_float(number, start, count, &result)) {
-            return lifeline_json_fail_at(parser, LIFELINE_OUT_OF_RANGE, start);
-        }
+        if (!lifeline_json_float(number, start, count, &result)) return false;
         memcpy(value, &result, sizeof result);
         return true;
     }
     uint64_t bits;
-    if (!integer_bits(type, number, &bits)) return lifeline_json_fail_at(parser, LIFELINE_OUT_OF_RANGE, start);
+    if (!integer_bits(type, number, &bits)) return false;
     lifeline_store_scalar(value, lifeline_type_size(type), bits);
     return true;
 }
@@ -184,8 +179,8 @@ static bool parse_number_in(
     if (!begins || !lifeline_json_read_number(&input, &number) || input.next != input.end) {
         return lifeline_json_fail_at(parser, LIFELINE_WRONG_KIND, place);
     }
-    if (store_number(parser, type, number, text.bytes, input.end, value)) return true;
-    return lifeline_json_fail_at(parser, parser->failure->status, place);
+    if (store_number(type, number, text.bytes, input.end, value)) return true;
+    return lifeline_json_fail_at(parser, LIFELINE_OUT_OF_RANGE, place);
 }
 
 static bool parse_number(LifelineJSONParser *parser, int type, void *value) {
@@ -198,7 +193,8 @@ static bool parse_number(LifelineJSONParser *parser, int type, void *value) {
     if (first != '-' && (first < '0' || first > '9')) return lifeline_json_fail_at_value(parser);
     LifelineJSONNumber number;
     if (!lifeline_json_read_number(&parser->input, &number)) return lifeline_json_fail(parser, LIFELINE_SYNTAX);
-    return store_number(parser, type, number, start, parser->input.next, value);
+    if (store_number(type, number, start, parser->input.next, value)) return true;
+    return lifeline_json_fail_at(parser, LIFELINE_OUT_OF_RANGE, start);
 }
 
 // MARK: Text and bytes
@@ -423,7 +419,10 @@ static bool parse_entry(LifelineJSONParser *parser, const LifelineField *field, 
     uint8_t *entry = lifeline_message_create(table, parser->arena);
     if (entry == NULL) return lifeline_json_fail(parser, LIFELINE_OUT_OF_MEMORY);
     if (!store_key(parser, &table->fields[0], key, key_place, entry + table->fields[0].offset)) return false;
+    if (parser->messages == 0) return lifeline_json_fail(parser, LIFELINE_TOO_DEEP);
+    parser->messages -= 1;
     LifelineJSONStep step = lifeline_json_parse_value(parser, &table->fields[1], entry + table->fields[1].offset);
+    parser->messages += 1;
     if (step == LIFELINE_JSON_FAILED) return false;
     if (step == LIFELINE_JSON_IGNORED) return true;
     size_t count = lifeline_count(field, message);
@@ -560,9 +559,17 @@ bool lifeline_json_parse_fields(
 }
 
 bool lifeline_json_parse_message(LifelineJSONParser *parser, const LifelineMessageTable *table, void *message) {
-    if (table->well_known != LIFELINE_WELL_KNOWN_NONE) return lifeline_json_parse_well_known(parser, table, message);
-    return lifeline_json_parse_fields(parser, table, message, false);
+    if (parser->messages == 0) return lifeline_json_fail(parser, LIFELINE_TOO_DEEP);
+    parser->messages -= 1;
+    bool parsed = table->well_known != LIFELINE_WELL_KNOWN_NONE
+                      ? lifeline_json_parse_well_known(parser, table, message)
+                      : lifeline_json_parse_fields(parser, table, message, false);
+    parser->messages += 1;
+    return parsed;
 }
+
+// As deep as messages can be decoded, encoded and printed.
+enum { LARGEST_DEPTH = 1000 };
 
 bool lifeline_json_is_utf8(const void *bytes, size_t count) { return lifeline_is_utf8(bytes, count); }
 
@@ -578,6 +585,7 @@ bool lifeline_json_parse(
         .options = options,
         .failure = failure,
         .depth = options->maximum_depth + 1,
+        .messages = LARGEST_DEPTH + 1,
         .search_left = 8 * (count - *offset),
     };
     if (!lifeline_json_parse_message(&parser, table, message)) return lifeline_json_fail_in(&parser, table, 0);

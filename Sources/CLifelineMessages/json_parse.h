@@ -15,6 +15,7 @@ typedef struct LifelineJSONParser {
     const LifelineJSONParseOptions *options;
     LifelineFailure *failure;
     uint32_t depth;     // how many objects and arrays may still stand inside each other
+    uint32_t messages;  // how many messages may: the same text may stand for more of them than it has brackets
     size_t search_left;  // how many bytes may still be read twice: see find_type in json_parse_any.c
 } LifelineJSONParser;
 

@@ -1,4 +1,4 @@
-// Prints messages as JSON. json_well_known_print.c has those of google.protobuf that have a form of their own.
+// Prints messages as JSON. json_print_well_known.c has those of google.protobuf that have a form of their own.
 #include "json_print.h"
 
 #include "fields.h"
@@ -298,7 +298,8 @@ bool lifeline_json_print(
     LifelineText *text, LifelineFailure *failure) {
     *failure = (LifelineFailure){.status = LIFELINE_OK};
     LifelineJSONPrinter printer = {
-        .options = options, .text = text, .failure = failure, .depth = options->maximum_depth + 1};
+        .options = options, .text = text, .failure = failure, .depth = options->maximum_depth + 1,
+        .any_budget = lifeline_any_budget()};
     if (lifeline_json_print_message(&printer, table, message)) return true;
     if (failure->message == NULL) failure->message = table;
     return false;

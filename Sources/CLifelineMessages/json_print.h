@@ -2,6 +2,7 @@
 #ifndef LIFELINE_JSON_PRINT_H
 #define LIFELINE_JSON_PRINT_H
 
+#include "any.h"
 #include "lifeline_json.h"
 #include "text.h"
 
@@ -13,9 +14,10 @@ typedef struct LifelineJSONPrinter {
     LifelineText *text;
     LifelineFailure *failure;
     uint32_t depth;  // how many messages may still stand inside each other
+    LifelineAnyBudget any_budget;
 } LifelineJSONPrinter;
 
-// Returns false. The failure gets the place from who prints the field.
+// Returns false. lifeline_json_print_fields adds the field.
 static inline bool lifeline_json_cannot_print(LifelineJSONPrinter *printer, LifelineStatus status) {
     printer->failure->status = status;
     return false;

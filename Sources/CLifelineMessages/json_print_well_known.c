@@ -1,6 +1,4 @@
 // Prints the messages of google.protobuf that have a JSON form of their own.
-#include <stdlib.h>
-
 #include "fields.h"
 #include "any.h"
 #include "json_print.h"
@@ -169,18 +167,12 @@ static bool print_any(LifelineJSONPrinter *printer, const LifelineMessageTable *
     const LifelineMessageTable *content_table = lifeline_find_by_url(
         printer->options->find_message, printer->options->context, url.data, url.len);
     if (content_table == NULL) return lifeline_json_cannot_print(printer, LIFELINE_UNKNOWN_MESSAGE);
-    LifelineArena arena;
-    size_t size = lifeline_message_parse_size(content_table, bytes.len, 0);
-    uint64_t *memory = malloc(size);
-    if (memory == NULL) return lifeline_json_cannot_print(printer, LIFELINE_OUT_OF_MEMORY);
-    LifelineDecodeOptions options = {.maximum_depth = printer->depth, .budget = printer->options->memory_limit};
-    LifelineFailure failure;
-    void *content = lifeline_message_parse(
-        content_table, bytes.data, bytes.len, &arena, memory, size, &options, &failure);
-    bool printed = content != NULL ? print_content(printer, content_table, content, url)
-                                   : lifeline_json_cannot_print(printer, failure.status);
-    lifeline_arena_destroy(&arena);
-    free(memory);
+    LifelineAnyContent content;
+    LifelineStatus status = lifeline_any_open(
+        &content, content_table, bytes.data, bytes.len, printer->depth, &printer->any_budget);
+    if (status != LIFELINE_OK) return lifeline_json_cannot_print(printer, status);
+    bool printed = print_content(printer, content_table, content.message, url);
+    lifeline_any_close(&content, &printer->any_budget);
     return printed;
 }
 

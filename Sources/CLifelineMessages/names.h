@@ -33,6 +33,14 @@ static inline int64_t lifeline_find_name(const LifelineNames *names, const uint8
     return -1;
 }
 
+// The name of a group in text format, which is that of its type.
+static inline const char *lifeline_group_name(const LifelineField *field, size_t *count) {
+    const char *name = strrchr(field->message->full_name, '.');
+    name = name == NULL ? field->message->full_name : name + 1;
+    *count = strlen(name);
+    return name;
+}
+
 // The number of the enum's value with this name. False when there is none.
 static inline bool lifeline_find_enum_value(
     const LifelineEnum *enumeration, const uint8_t *name, size_t count, int32_t *number) {

@@ -296,14 +296,25 @@ static bool parse_content(TextParser *parser, const LifelineMessageTable *table,
 
 // Skips the value of a field that is unknown.
 static bool skip_unknown(TextParser *parser) {
-    bool skipped = lifeline_text_skip_value(&parser->input, parser->depth);
-    return skipped || fail(parser, LIFELINE_SYNTAX);
+    LifelineStatus status = lifeline_text_skip_value(&parser->input, parser->depth);
+    return status == LIFELINE_OK || fail(parser, status);
 }
 
-// The index of a field's name as in the .proto file, or -1.
-static int64_t find_proto_name(const LifelineMessageTable *table, LifelineTextToken name) {
+// The index of a field by its name as in the .proto file, or by its type's where it is a group; -1 when there is none.
+static int64_t find_field(const LifelineMessageTable *table, LifelineTextToken name) {
+    int64_t found = lifeline_find_name(&table->names, name.bytes, name.count);
+    bool is_in_file = found >= 0 && found % 2 == 0;
+    if (is_in_file && (table->fields[found / 2].flags & LIFELINE_FIELD_GROUP) == 0) return found / 2;
+    // If the name is also another field's JSON name, the lookup may find that field first. Groups are few.
     for (uint32_t index = 0; index < table->field_count; index += 1) {
-        if (lifeline_is_name(&table->names, 2 * index, name.bytes, name.count)) return 2 * (int64_t)index;
+        const LifelineField *field = &table->fields[index];
+        if ((field->flags & LIFELINE_FIELD_GROUP) == 0) {
+            if (found >= 0 && lifeline_is_name(&table->names, 2 * index, name.bytes, name.count)) return index;
+            continue;
+        }
+        size_t count;
+        const char *group = lifeline_group_name(field, &count);
+        if (count == name.count && memcmp(group, name.bytes, count) == 0) return index;
     }
     return -1;
 }
@@ -325,14 +336,12 @@ static bool parse_named(TextParser *parser, const LifelineMessageTable *table, v
     if (!lifeline_text_read_word(&parser->input, &name)) {
         return fail(parser, LIFELINE_SYNTAX) || fail_in(parser, table, 0);
     }
-    int64_t index = lifeline_find_name(&table->names, name.bytes, name.count);
-    // Only names as in the .proto file count. One that is in JSON another field's, too, stands behind that one.
-    if (index >= 0 && index % 2 != 0) index = find_proto_name(table, name);
+    int64_t index = find_field(table, name);
     if (index < 0) {
         if (parser->options->ignore_unknown_fields) return skip_unknown(parser) || fail_in(parser, table, 0);
         return fail_at(parser, LIFELINE_UNKNOWN_FIELD, place) || fail_in(parser, table, 0);
     }
-    const LifelineField *field = &table->fields[index / 2];
+    const LifelineField *field = &table->fields[index];
     return parse_field(parser, field, message) || fail_in(parser, table, field->number);
 }
 
@@ -360,6 +369,8 @@ bool lifeline_text_parse(
     const LifelineTextParseOptions *options, LifelineFailure *failure) {
     const uint8_t *start = bytes;
     *failure = (LifelineFailure){.status = LIFELINE_OK};
+    // Escapes may stand for any bytes.
+    if ((table->flags & LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT) != 0) arena->may_hold_malformed_text = true;
     TextParser parser = {
         .input = {.next = start, .end = start + count},
         .bytes = start,

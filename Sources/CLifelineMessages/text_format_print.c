@@ -1,10 +1,9 @@
 // Prints messages in text format.
-#include <stdlib.h>
-
 #include "decoder.h"
 #include "fields.h"
 #include "any.h"
 #include "lifeline_text_format.h"
+#include "names.h"
 #include "text.h"
 #include "utf8.h"
 
@@ -15,6 +14,7 @@ typedef struct TextPrinter {
     LifelineFailure *failure;
     uint32_t depth;   // how many messages may still stand inside each other
     uint32_t indent;  // how many are open
+    LifelineAnyBudget any_budget;
 } TextPrinter;
 
 static bool cannot_print(TextPrinter *printer, LifelineStatus status) {
@@ -103,13 +103,17 @@ static bool append_literal(TextPrinter *printer, ProtobufCBinaryData bytes, bool
 
 // MARK: Layout
 
+enum { LARGEST_INDENT = 32 };
+
 // Begins a field: in a line of its own, indented, or behind the last one.
 static bool begin_field(TextPrinter *printer) {
     if (printer->options->in_one_line) {
         size_t count = printer->text->count;
         return count == 0 || printer->text->memory[count - 1] == ' ' || append(printer, " ", 1);
     }
-    for (uint32_t level = 0; level < printer->indent; level += 1) {
+    // Not deeper, or a short message could become a text as long as the square of its length.
+    uint32_t levels = printer->indent < LARGEST_INDENT ? printer->indent : LARGEST_INDENT;
+    for (uint32_t level = 0; level < levels; level += 1) {
         if (!append(printer, "  ", 2)) return false;
     }
     return true;
@@ -196,7 +200,8 @@ static bool append_scalar(TextPrinter *printer, const LifelineField *field, cons
 
 // MARK: Unknown fields
 
-// How deep bytes of unknown fields are taken for messages: whether they are one is tried anew at each level.
+// How deep bytes of unknown fields are taken for messages: whether they are one is tried anew at each level. Groups are
+// told by their tags, and take none of this depth.
 enum { UNKNOWN_DEPTH = 10 };
 
 static bool print_unknown_fields(TextPrinter *printer, LifelineInput *input, uint32_t group, uint32_t depth);
@@ -211,7 +216,9 @@ static bool print_unknown_number(TextPrinter *printer, uint64_t bits, size_t siz
 }
 
 static bool print_unknown_bytes(TextPrinter *printer, LifelineInput payload, uint32_t depth) {
-    if (depth > 0 && payload.next != payload.end && lifeline_is_message(payload)) {
+    // Groups in it take as much depth as decoding allows.
+    bool may_be_message = depth > 0 && printer->depth > LIFELINE_GROUP_DEPTH && payload.next != payload.end;
+    if (may_be_message && lifeline_is_message(payload)) {
         return open_message(printer) && print_unknown_fields(printer, &payload, 0, depth - 1) && close_message(printer);
     }
     return append(printer, ": ", 2)
@@ -240,8 +247,7 @@ static bool print_unknown_field(TextPrinter *printer, uint32_t tag, LifelineInpu
             if (lifeline_read_payload(input, &payload) != LIFELINE_OK) break;
             return print_unknown_bytes(printer, payload, depth);
         case LIFELINE_WIRE_START_GROUP:
-            if (depth == 0) break;
-            return open_message(printer) && print_unknown_fields(printer, input, tag >> 3, depth - 1)
+            return open_message(printer) && print_unknown_fields(printer, input, tag >> 3, depth)
                    && close_message(printer);
         default: break;
     }
@@ -283,7 +289,10 @@ static bool print_body(TextPrinter *printer, const LifelineMessageTable *table, 
 static bool print_value(
     TextPrinter *printer, const LifelineMessageTable *table, const LifelineField *field, const void *value) {
     LifelineName name = table->names.names[2 * (field - table->fields)];
-    if (!begin_field(printer) || !append(printer, table->names.text + name.offset, name.count)) return false;
+    const char *text = table->names.text + name.offset;
+    size_t count = name.count;
+    if ((field->flags & LIFELINE_FIELD_GROUP) != 0) text = lifeline_group_name(field, &count);
+    if (!begin_field(printer) || !append(printer, text, count)) return false;
     if (field->type == LIFELINE_TYPE_MESSAGE) {
         return print_body(printer, field->message, lifeline_load_message(field, value));
     }
@@ -312,8 +321,8 @@ static bool is_plain_url(ProtobufCBinaryData url) {
     return true;
 }
 
-// Prints the message in a google.protobuf.Any under its type. `*printed` is false when that is not known, or the bytes
-// are not of it.
+// Prints the message in a google.protobuf.Any under its type. `*printed` is false when that is not known, the bytes are
+// not of it, or it takes too much.
 static bool print_content(
     TextPrinter *printer, const LifelineMessageTable *table, const void *message, bool *printed) {
     ProtobufCBinaryData url = lifeline_load_bytes(lifeline_at(message, table->fields[0].offset));
@@ -323,23 +332,14 @@ static bool print_content(
     *printed = false;
     // An URL with other bytes could not be read back, and may be meant for a terminal.
     if (content_table == NULL || printer->depth == 0 || !is_plain_url(url)) return true;
-    LifelineArena arena;
-    size_t size = lifeline_message_parse_size(content_table, bytes.len, 0);
-    uint64_t *memory = malloc(size);
-    if (memory == NULL) return cannot_print(printer, LIFELINE_OUT_OF_MEMORY);
-    LifelineDecodeOptions options = {.maximum_depth = printer->depth - 1, .budget = printer->options->memory_limit};
-    LifelineFailure failure;
-    void *content = lifeline_message_parse(
-        content_table, bytes.data, bytes.len, &arena, memory, size, &options, &failure);
-    bool succeeded = true;
-    if (content != NULL) {
-        *printed = true;
-        succeeded = begin_field(printer) && append(printer, "[", 1) && append(printer, url.data, url.len)
-                    && append(printer, "]", 1) && print_body(printer, content_table, content);
-    }
-    lifeline_arena_destroy(&arena);
-    free(memory);
-    return succeeded;
+    LifelineAnyContent content;
+    LifelineStatus status = lifeline_any_open(
+        &content, content_table, bytes.data, bytes.len, printer->depth - 1, &printer->any_budget);
+    if (status != LIFELINE_OK) return true;
+    *printed = begin_field(printer) && append(printer, "[", 1) && append(printer, url.data, url.len)
+               && append(printer, "]", 1) && print_body(printer, content_table, content.message);
+    lifeline_any_close(&content, &printer->any_budget);
+    return *printed;
 }
 
 static bool print_fields(TextPrinter *printer, const LifelineMessageTable *table, const void *message) {
@@ -364,7 +364,8 @@ bool lifeline_text_print(
     LifelineText *text, LifelineFailure *failure) {
     *failure = (LifelineFailure){.status = LIFELINE_OK};
     TextPrinter printer = {
-        .options = options, .text = text, .failure = failure, .depth = options->maximum_depth};
+        .options = options, .text = text, .failure = failure, .depth = options->maximum_depth,
+        .any_budget = lifeline_any_budget()};
     if (print_fields(&printer, table, message)) {
         // In one line every field stands a space from the next.
         bool ends_in_space = options->in_one_line && text->count > 0 && text->memory[text->count - 1] == ' ';

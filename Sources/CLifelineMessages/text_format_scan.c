@@ -245,48 +245,61 @@ bool lifeline_text_read_literal(LifelineTextInput *input, uint8_t *memory, size_
 
 // MARK: Unknown values
 
-static bool skip_message(LifelineTextInput *input, uint32_t depth);
+static LifelineStatus skip_message(LifelineTextInput *input, uint32_t depth);
 
-static bool skip_scalar(LifelineTextInput *input) {
+static bool is_number(LifelineTextToken token) {
+    uint64_t number;
+    return lifeline_text_integer(token, &number) != LIFELINE_TEXT_NO_INTEGER || lifeline_text_is_decimal(&token);
+}
+
+static LifelineStatus skip_scalar(LifelineTextInput *input) {
     LifelineTextToken token;
     size_t length;
     uint8_t first = lifeline_text_peek(input);
     if (first != '"' && first != '\'') {
         lifeline_text_take(input, '-');
-        return lifeline_text_read_number(input, &token);
+        first = lifeline_text_peek(input);
+        bool is_word = is_letter(first) || first == '_';
+        bool is_read = is_word ? lifeline_text_read_word(input, &token)
+                               : lifeline_text_read_number(input, &token) && is_number(token);
+        return is_read ? LIFELINE_OK : LIFELINE_SYNTAX;
     }
     do {
-        if (!lifeline_text_skip_literal(input, &length)) return false;
+        if (!lifeline_text_skip_literal(input, &length)) return LIFELINE_SYNTAX;
         first = lifeline_text_peek(input);
     } while (first == '"' || first == '\'');
-    return true;
+    return LIFELINE_OK;
 }
 
-static bool skip_scalar_or_message(LifelineTextInput *input, uint32_t depth) {
+static LifelineStatus skip_element(LifelineTextInput *input, bool may_be_scalar, uint32_t depth) {
     uint8_t first = lifeline_text_peek(input);
-    return first == '{' || first == '<' ? skip_message(input, depth) : skip_scalar(input);
+    if (first == '{' || first == '<') return skip_message(input, depth);
+    return may_be_scalar ? skip_scalar(input) : LIFELINE_SYNTAX;
 }
 
-bool lifeline_text_skip_value(LifelineTextInput *input, uint32_t depth) {
-    uint8_t first = lifeline_text_take(input, ':') ? ':' : lifeline_text_peek(input);
-    if (first != ':' && first != '{' && first != '<') return false;
-    if (!lifeline_text_take(input, '[')) return skip_scalar_or_message(input, depth);
-    if (lifeline_text_take(input, ']')) return true;
+LifelineStatus lifeline_text_skip_value(LifelineTextInput *input, uint32_t depth) {
+    // Without a colon there can only be messages.
+    bool may_be_scalar = lifeline_text_take(input, ':');
+    if (!lifeline_text_take(input, '[')) return skip_element(input, may_be_scalar, depth);
+    if (lifeline_text_take(input, ']')) return LIFELINE_OK;
     do {
-        if (!skip_scalar_or_message(input, depth)) return false;
+        LifelineStatus status = skip_element(input, may_be_scalar, depth);
+        if (status != LIFELINE_OK) return status;
     } while (lifeline_text_take(input, ','));
-    return lifeline_text_take(input, ']');
+    return lifeline_text_take(input, ']') ? LIFELINE_OK : LIFELINE_SYNTAX;
 }
 
-static bool skip_message(LifelineTextInput *input, uint32_t depth) {
+static LifelineStatus skip_message(LifelineTextInput *input, uint32_t depth) {
+    if (depth == 0) return LIFELINE_TOO_DEEP;
     char end = lifeline_text_take(input, '<') ? '>' : '}';
-    if (depth == 0 || (end == '}' && !lifeline_text_take(input, '{'))) return false;
+    if (end == '}') lifeline_text_take(input, '{');
     LifelineTextToken name;
     while (!lifeline_text_take(input, end)) {
         bool has_name = lifeline_text_take(input, '[') ? lifeline_text_read_url(input, &name)
                                                        : lifeline_text_read_word(input, &name);
-        if (!has_name || !lifeline_text_skip_value(input, depth - 1)) return false;
+        LifelineStatus status = has_name ? lifeline_text_skip_value(input, depth - 1) : LIFELINE_SYNTAX;
+        if (status != LIFELINE_OK) return status;
         if (!lifeline_text_take(input, ',')) lifeline_text_take(input, ';');
     }
-    return true;
+    return LIFELINE_OK;
 }

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "lifeline_base.h"
+#include "lifeline_message.h"
 
 LIFELINE_ASSUME_NONNULL_BEGIN
 
@@ -79,9 +79,11 @@ bool lifeline_text_skip_literal(LifelineTextInput *input, size_t *length);
 // Appends the bytes that a literal stands for at memory[*count], and moves past it. False when it is malformed.
 bool lifeline_text_read_literal(LifelineTextInput *input, uint8_t *memory, size_t *count);
 
-// Moves past the value of a field: a colon, if there is one, and a scalar, a list, or a message whose brackets are at
-// most `depth` deep. False when it is malformed.
-bool lifeline_text_skip_value(LifelineTextInput *input, uint32_t depth);
+// Moves past the value of a field: a colon, if there is one, and a scalar, a message, or a list of either.
+//
+// Returns LIFELINE_TOO_DEEP when more than `depth` messages stand inside each other, and LIFELINE_SYNTAX when it is
+// malformed.
+LifelineStatus lifeline_text_skip_value(LifelineTextInput *input, uint32_t depth);
 
 LIFELINE_ASSUME_NONNULL_END
 

@@ -19,6 +19,11 @@ extension MessageError {
         case LIFELINE_SYNTAX:
             let code: Code = format == .json ? .malformedJSON : .malformedTextFormat
             self.init(code: code, message: "There is no valid \(name) \(place).")
+        case LIFELINE_WRONG_KIND where isPrinting:
+            self.init(
+                code: .unexpectedValue,
+                message: "The google.protobuf.Any of \(field) holds bytes that are no message of its type."
+            )
         case LIFELINE_WRONG_KIND:
             self.init(code: .unexpectedValue, message: "The value \(place), is of another kind than the field.")
         case LIFELINE_OUT_OF_RANGE where isPrinting:
@@ -29,7 +34,7 @@ extension MessageError {
                     + "or an infinite number."
             )
         case LIFELINE_OUT_OF_RANGE:
-            self.init(code: .valueOutOfRange, message: "The value \(place), is more or less than the field can hold.")
+            self.init(code: .valueOutOfRange, message: "The value \(place), is none that the field can hold.")
         case LIFELINE_UNKNOWN_FIELD:
             self.init(
                 code: .unknownField,
@@ -44,15 +49,14 @@ extension MessageError {
         case LIFELINE_UNKNOWN_ENUM_VALUE:
             self.init(
                 code: .unknownEnumValue,
-                message: "The enum has no such value as the one \(place). "
-                    + "Set \(options).ignoreUnknownFields to pass over names that are not known."
+                message: "The enum has no such value as the one \(place)."
             )
         case LIFELINE_UNKNOWN_MESSAGE:
             self.init(
                 code: .unknownMessageType,
                 message: "The google.protobuf.Any "
-                    + (isPrinting ? "of \(field)" : place)
-                    + ", holds a message of a type that is not known. Name it in the options' `types`."
+                    + (isPrinting ? "of \(field)" : "\(place),")
+                    + " holds a message of a type that is not known. Name it in the options' `types`."
             )
         case LIFELINE_INVALID_UTF8 where isPrinting:
             self.init(code: .invalidUTF8, message: "The text of \(field) is not UTF-8, as \(name) has to be.")
@@ -68,7 +72,7 @@ extension MessageError {
             self.init(
                 code: .memoryLimitExceeded,
                 message: isPrinting
-                    ? "There is no memory for the \(name)."
+                    ? "Printing \(field) takes too much memory: messages in google.protobuf.Any may take 64 MiB."
                     : "The message takes more memory than \(options).memoryLimit allows, \(place)."
             )
         default:

@@ -1,6 +1,6 @@
 internal import CLifelineMessages
 
-/// Message types by their full names: those that a `google.protobuf.Any` may hold in JSON.
+/// Message types by their full names: those that a `google.protobuf.Any` may hold in JSON and text format.
 ///
 ///     let types = MessageRegistry([Sample_Chat_V1_ChatMessage.self, Sample_Chat_V1_User.self])
 ///     let json = try envelope.jsonString(options: JSONEncodingOptions(types: types))
@@ -43,7 +43,11 @@ public struct MessageRegistry: Sendable {
         in context: UnsafeMutableRawPointer
     ) -> UnsafePointer<MessageTable>? {
         let storage = Unmanaged<Storage>.fromOpaque(context).takeUnretainedValue()
-        return storage.types[String(decoding: name, as: UTF8.self)]?._table
+        // Strings that differ in their bytes may be equal.
+        guard let type = storage.types[String(decoding: name, as: UTF8.self)],
+            name.elementsEqual(type.protoMessageName.utf8)
+        else { return nil }
+        return type._table
     }
 }
 

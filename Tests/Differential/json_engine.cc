@@ -148,7 +148,7 @@ JSONPrinted print_json(
         return printed;
     }
     LifelineJSONPrintOptions options{
-        write_shortest<double>, write_shortest<float>, find_message, nullptr, deepest_message, ample_budget,
+        write_shortest<double>, write_shortest<float>, find_message, nullptr, deepest_message,
         settings.enums_as_numbers, settings.int64_as_numbers, settings.proto_names, settings.absent_fields};
     std::unique_ptr<uint8_t[]> lent(new uint8_t[capacity]);
     LifelineText text;

@@ -27,6 +27,22 @@ constexpr size_t batch_size = 500;
 // Texts of messages of a depth of 100 are deeper: arrays and google.protobuf.Any add levels.
 constexpr uint32_t deepest_text = 1'000;
 
+bool reaches_group(const google::protobuf::Descriptor *type, std::set<const google::protobuf::Descriptor *> &seen) {
+    if (!seen.insert(type).second) return false;
+    for (int index = 0; index < type->field_count(); index++) {
+        const google::protobuf::FieldDescriptor *field = type->field(index);
+        if (field->type() == google::protobuf::FieldDescriptor::TYPE_GROUP) return true;
+        if (field->message_type() != nullptr && reaches_group(field->message_type(), seen)) return true;
+    }
+    return false;
+}
+
+// C++ libprotobuf 3.21 writes groups without their end where it reads JSON, also those in a google.protobuf.Any.
+bool may_have_groups(const MessageType &type, const std::string &text) {
+    std::set<const google::protobuf::Descriptor *> seen;
+    return text.find("test.proto2.Groups") != std::string::npos || reaches_group(type.descriptor(), seen);
+}
+
 // C++ libprotobuf has no option for its limit.
 constexpr size_t deepest_text_of_cpp = 90;
 
@@ -207,7 +223,7 @@ std::string JSONRun::test_variant(
     if (!parsed.broken_law.empty()) return "this does not hold: " + parsed.broken_law + text;
     if (!parsed.accepted()) return "we refuse what we print: " + describe(parsed) + text;
     if (canonical_content(type, parsed.encoded) != expected) return "we read another message from what we print" + text;
-    if (depth_of(printed.text) >= deepest_text_of_cpp) return "";
+    if (depth_of(printed.text) >= deepest_text_of_cpp || may_have_groups(type, printed.text)) return "";
     std::string reason;
     std::optional<std::string> by_cpp = parse_json_with_cpp(type, printed.text, reason);
     const char *exception = by_cpp ? nullptr : explain_cpp_refusal(printed.text, reason);

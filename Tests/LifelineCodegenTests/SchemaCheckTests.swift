@@ -5,26 +5,6 @@ import Testing
 @testable import LifelineCodegen
 
 @Suite struct SchemaCheckTests {
-    @Test func aGroupIsRefusedWithItsPlaceAndARemedy() throws {
-        let response = generate(
-            try .compiling(
-                """
-                syntax = "proto2";
-                package test;
-                message Outer {
-                  message Inner {
-                    optional int32 number = 1;
-                    repeated group Result = 2 { optional string url = 1; }
-                  }
-                }
-                """
-            )
-        )
-        #expect(response.error.hasPrefix("test.proto:6: message Outer.Inner has the group result"))
-        #expect(response.error.contains("Declare a nested message"))
-        #expect(response.file.isEmpty)
-    }
-
     @Test func aMessageSetIsRefused() throws {
         let response = generate(
             try .compiling(
@@ -62,9 +42,10 @@ import Testing
     }
 
     @Test func placesAreLeftOutWhereProtocSendsNone() throws {
-        var request = try Request.compiling("syntax = \"proto2\"; message M { optional group G = 1 {} }")
+        let set = "message M { option message_set_wire_format = true; extensions 4 to max; }"
+        var request = try Request.compiling("syntax = \"proto2\"; \(set)")
         request.protoFile[0].clearSourceCodeInfo()
-        #expect(generate(request).error.hasPrefix("test.proto: message M has the group g"))
+        #expect(generate(request).error.hasPrefix("test.proto: message M has the option message_set_wire_format"))
     }
 
     @Test func aFileThatWasNotSentIsNamed() {
@@ -75,17 +56,5 @@ import Testing
             }
         )
         #expect(response.error.contains("absent.proto"))
-    }
-
-    @Test func anImportedFileMayHaveAGroup() throws {
-        let folder = try TemporaryFolder()
-        try folder.write(
-            "syntax = \"proto2\"; message Old { optional group G = 1 { optional int32 n = 1; } }",
-            to: "old.proto"
-        )
-        try folder.write("syntax = \"proto3\"; import \"old.proto\"; message New { int32 n = 1; }", to: "new.proto")
-        let response = generate(try .compiling(["new.proto"], in: folder.url))
-        #expect(response.error == "")
-        #expect(try response.content("Sample/new.pb.swift").contains("struct New"))
     }
 }

@@ -209,6 +209,18 @@ import Testing
         )
     }
 
+    /// The decoder looks them up, and reads their fields up to the end tag.
+    @Test func groupsHaveTagsOfTheirOwn() throws {
+        let schema = "syntax = \"proto2\"; message M { optional group G = 1 {} repeated group H = 2 {} }"
+        #expect(try dispatch(of: schema) == [:])
+        let text = try source(schema)
+        #expect(text.contains("LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_GROUP)"))
+        #expect(text.contains(".flags = LIFELINE_FIELD_GROUP, .form = 0,"))
+        #expect(
+            text.contains(".encoded_tag = 0x0b00000000000001") && text.contains(".encoded_tag = 0x1300000000000001")
+        )
+    }
+
     // MARK: Enums
 
     /// Joined by underscores, the full names of all three would be one.
@@ -255,7 +267,11 @@ import Testing
 
     @Test func codeNamesTheVersionThatItIsFor() throws {
         let text = try source(proto3("int32 a = 1;"))
-        #expect(text.contains("#if LIFELINE_INTERFACE_VERSION != 2\n#error "))
+        let version = GeneratorOptions.interfaceVersion
+        #expect(text.contains("#if LIFELINE_INTERFACE_VERSION != \(version)\n#error "))
+        let header = repository.appending(path: "Sources/CLifelineMessages/include/lifeline_table.h")
+        let table = try String(contentsOf: header, encoding: .utf8)
+        #expect(table.contains("\n#define LIFELINE_INTERFACE_VERSION \(version)\n"))
     }
 
     // MARK: Groups

@@ -263,7 +263,7 @@ import Testing
         }
         let message =
             #"The value at byte 18 of the JSON, in sample.chat.v1.ChatMessage.ttl (number 11), "#
-            + "is more or less than the field can hold."
+            + "is none that the field can hold."
         #expect(error?.message == message)
     }
 
@@ -293,6 +293,62 @@ import Testing
         options.memoryLimit = 1 << 20
         #expect(failure(of: ChatMessage.self, many, options) == .memoryLimitExceeded)
         #expect(failure(of: ChatMessage.self, many) == nil)
+        options.memoryLimit = .max
+        #expect(failure(of: ChatMessage.self, many, options) == nil)
+    }
+
+    /// A list in a Value is two messages, which have to be encoded and printed again.
+    @Test func whatIsReadCanBeWritten() throws {
+        var options = JSONDecodingOptions()
+        options.maximumDepth = 1_000
+        func lists(_ depth: Int) -> String {
+            String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+        }
+        let value = try Google_Protobuf_Value(jsonString: lists(500), options: options)
+        #expect(try value.jsonString() == lists(500) && value.serializedBytes().count > 500)
+        #expect(failure(of: Google_Protobuf_Value.self, lists(501), options) == .tooDeep)
+    }
+
+    @Test func messagesOfAnArrayShareTheLimit() throws {
+        let array = "[" + String(repeating: "{},", count: 100_000) + "{}]"
+        var options = JSONDecodingOptions()
+        options.memoryLimit = 1 << 20
+        let error = #expect(throws: MessageError.self) {
+            try ChatMessage.array(fromJSONString: array, options: options)
+        }
+        #expect(error?.code == .memoryLimitExceeded)
+        let lines = String(repeating: "{}", count: 100_000)
+        #expect(throws: MessageError.self) { try ChatMessage.array(fromJSONLines: lines, options: options) }
+        #expect(try ChatMessage.array(fromJSONString: array).count == 100_001)
+    }
+
+    @Test func requiredFieldsMayLackOnDemand() throws {
+        typealias Required = Test_Scalars_Proto2_Required
+        #expect(failure(of: Required.self, "{}") == .missingRequiredField)
+        _ = try Required(jsonString: "{}", partial: true)
+        #expect(throws: MessageError.self) { try Required.array(fromJSONString: "[{}]") }
+        #expect(try Required.array(fromJSONLines: "{}", partial: true).count == 1)
+    }
+
+    /// Each takes as much memory as all inside of it.
+    @Test func messagesInMessagesOfAnyTypeAreLimited() throws {
+        func nested(_ depth: Int, around content: [UInt8]) throws -> Google_Protobuf_Any {
+            var any = Google_Protobuf_Any.with { ($0.typeURL, $0.value) = ("a/google.protobuf.BytesValue", content) }
+            for _ in 0..<depth { any = try Google_Protobuf_Any(packing: any) }
+            return any
+        }
+        let options = JSONEncodingOptions(types: .wellKnownTypes)
+        func code(_ depth: Int, _ byteCount: Int) throws -> MessageError.Code? {
+            let value = Google_Protobuf_BytesValue.with { $0.value = Array(repeating: 1, count: byteCount) }
+            let message = try nested(depth, around: value.serializedBytes())
+            return #expect(throws: MessageError.self) { try message.jsonString(options: options) }?.code
+        }
+        _ = try nested(99, around: []).jsonString(options: options)
+        #expect(try code(100, 0) == .tooDeep)
+        #expect(try code(90, 1 << 20) == .memoryLimitExceeded)
+        let broken = try nested(0, around: [0xFF])
+        let error = #expect(throws: MessageError.self) { try broken.jsonString(options: options) }
+        #expect(error?.code == .unexpectedValue)
     }
 
     @Test func anEarlyEndIsNeverTaken() throws {

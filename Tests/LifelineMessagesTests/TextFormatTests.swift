@@ -150,6 +150,42 @@ import Testing
         #expect(escaped == "type_url: \"\\033[2J/sample.chat.v1.User\"\n")
     }
 
+    /// Decoding allows them to be a hundred deep.
+    @Test func nothingBehindDeepUnknownGroupsIsLost() throws {
+        let depth = 100
+        let bytes =
+            Array(repeating: [0xFB, 0xF0, 4] as [UInt8], count: depth).flatMap(\.self)
+            + Array(repeating: [0xFC, 0xF0, 4] as [UInt8], count: depth).flatMap(\.self) + [0xF0, 0xF0, 4, 7]
+        let text = try ChatMessage(serializedBytes: bytes).textFormatString()
+        #expect(text.hasSuffix("9998: 7\n") && text.count(where: { $0 == "{" }) == depth)
+        // A message of that in a field that is unknown.
+        let nested = try ChatMessage(serializedBytes: [0xFA, 0xF0, 4, 0xDC, 4] + bytes).textFormatString()
+        #expect(nested.contains("9998: 7\n"))
+    }
+
+    /// A string of proto2 may hold anything.
+    @Test func textThatIsNotUTF8IsRepairedWhereItIsRead() throws {
+        let message = try Test_Scalars_Proto2_Singular(textFormatString: #"a_string: "a\xf0""#)
+        #expect(message.aString == "a\u{FFFD}")
+        var copy = message
+        copy.aInt32 = 1
+        #expect(copy.aString == "a\u{FFFD}" && copy.textFormatString().contains(#""a\360""#))
+    }
+
+    @Test func anEarlyEndIsRefusedOrAnotherMessage() throws {
+        let message = ChatMessage.with {
+            $0.text = "é\n"
+            $0.headers = ["a": "b"]
+            $0.attachments = [.with { $0.content = [1, 2, 3] }]
+            $0.signal = [1.5, -2e10]
+        }
+        let text = message.textFormatString()
+        for count in 0..<text.utf8.count {
+            let start = String(decoding: text.utf8.prefix(count), as: UTF8.self)
+            if let read = try? ChatMessage(textFormatString: start) { #expect(try read.serializedBytes().count < 100) }
+        }
+    }
+
     // MARK: Errors and limits
 
     @Test(
@@ -182,7 +218,11 @@ import Testing
         options.ignoreUnknownFields = true
         let text = #"x: 1 y { a: -inf b < c: "d" 'e' > [f.g]: [1, {}] } z: [] [h.i] { j: 0x1 }; text: "t""#
         #expect(try ChatMessage(textFormatString: text, options: options) == .with { $0.text = "t" })
-        #expect(failure(of: ChatMessage.self, "x { a }", options) == .malformedTextFormat)
+        #expect(try ChatMessage(textFormatString: "x [{ a: 1 }, <>] y: -1.5f", options: options) == ChatMessage())
+        for malformed in ["x { a }", "x: 1.2.3", "x: 1z", "x [1]", "x: -", "x: [1"] {
+            #expect(failure(of: ChatMessage.self, malformed, options) == .malformedTextFormat, "\(malformed)")
+        }
+        #expect(failure(of: ChatMessage.self, String(repeating: "x {", count: 101), options) == .tooDeep)
         #expect(failure(of: ChatMessage.self, "x", options) == .malformedTextFormat)
     }
 

@@ -52,7 +52,7 @@ struct DispatchEntry {
 }
 
 extension FieldDescriptor {
-    /// What stands behind LIFELINE_KIND_; nil where numbers have to be checked against a closed enum.
+    /// What stands behind LIFELINE_KIND_; nil where numbers have to be checked against a closed enum, and for groups.
     fileprivate var dispatchKind: String? {
         switch type {
         case .int32, .uint32: "VARINT32"
@@ -65,7 +65,8 @@ extension FieldDescriptor {
         case .bytes: "BYTES"
         case .string: requiresUTF8Validation ? "UTF8" : "BYTES"
         case .enum: enumType.isClosed ? nil : "VARINT32"
-        case .message, .group: hasClosedEnumAsMapValue ? nil : "MESSAGE"
+        case .message: hasClosedEnumAsMapValue ? nil : "MESSAGE"
+        case .group: nil
         }
     }
 
@@ -96,7 +97,8 @@ extension FieldDescriptor {
         if isPacked { return 2 }
         switch type {
         case .double, .fixed64, .sfixed64: return 1
-        case .string, .bytes, .message, .group: return 2
+        case .string, .bytes, .message: return 2
+        case .group: return 3
         case .float, .fixed32, .sfixed32: return 5
         default: return 0
         }

@@ -25,9 +25,12 @@ extension FieldDescriptor {
         if isRepeated { return .repeated(countMember: "n_\(member)") }
         if containingType.options.mapEntry { return .always }
         if let oneof = containingOneof { return .oneof(caseMember: names.caseMember(oneof)) }
-        if type == .message { return .pointer }
+        if isMessage { return .pointer }
         return hasPresence ? .flag("has_\(member)") : .implicit
     }
+
+    /// Whether it has messages, however they are encoded.
+    var isMessage: Bool { type == .message || type == .group }
 
     /// LIFELINE_FIELD_… flags.
     var tableFlags: String {
@@ -36,6 +39,7 @@ extension FieldDescriptor {
         if isRequired { flags.append("LIFELINE_FIELD_REQUIRED") }
         if requiresUTF8Validation { flags.append("LIFELINE_FIELD_VALIDATE_UTF8") }
         if type == .enum, enumType.isClosed { flags.append("LIFELINE_FIELD_CLOSED_ENUM") }
+        if type == .group { flags.append("LIFELINE_FIELD_GROUP") }
         return flags.isEmpty ? "0" : flags.joined(separator: " | ")
     }
 }

@@ -1,5 +1,8 @@
 /// What `--lifeline_opt=` says: which targets to write for, what, and who may see the Swift.
 package struct GeneratorOptions: Equatable {
+    /// The version of the interface that the code is for: LIFELINE_INTERFACE_VERSION in lifeline_table.h.
+    package static let interfaceVersion = 2
+
     /// Who may see the generated Swift.
     package enum Visibility: String, CaseIterable {
         case `public` = "Public"

@@ -6,19 +6,20 @@ struct NameTable {
     private let order: [Int]
 
     init(_ names: [String]) {
-        var offsets: [String: Int] = [:]
+        // By their bytes: strings that differ in them may be equal.
+        var offsets: [[UInt8]: Int] = [:]
         var byteCount = 0
         for name in names {
-            if offsets[name] == nil {
-                offsets[name] = byteCount
+            if offsets[Array(name.utf8)] == nil {
+                offsets[Array(name.utf8)] = byteCount
                 // The string literal ends the last name.
                 text += (text.isEmpty ? "" : "\\000") + Self.escaped(name)
                 byteCount += name.utf8.count + 1
             }
-            self.names.append((offsets[name] ?? 0, name.utf8.count))
+            self.names.append((offsets[Array(name.utf8)] ?? 0, name.utf8.count))
         }
-        var seen: Set<String> = []
-        order = names.indices.filter { seen.insert(names[$0]).inserted }.sorted {
+        var seen: Set<[UInt8]> = []
+        order = names.indices.filter { seen.insert(Array(names[$0].utf8)).inserted }.sorted {
             let (left, right) = (names[$0].utf8, names[$1].utf8)
             return left.count != right.count ? left.count < right.count : left.lexicographicallyPrecedes(right)
         }

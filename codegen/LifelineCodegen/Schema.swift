@@ -35,7 +35,7 @@ struct Schema {
     ) -> Set<String> {
         var holders: [String: [String]] = [:]
         for message in messages {
-            for field in message.fields where field.type == .message {
+            for field in message.fields where field.isMessage {
                 holders[field.messageType.fullName, default: []].append(message.fullName)
             }
         }

@@ -1,7 +1,7 @@
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-/// Refuses what cannot be generated, before anything looks at the schema more closely: protoc-gen-c crashes on groups.
+/// Refuses what cannot be generated, before anything looks at the schema more closely.
 enum SchemaCheck {
     static func check(
         _ files: [Google_Protobuf_FileDescriptorProto],
@@ -35,13 +35,6 @@ enum SchemaCheck {
             throw GeneratorError(
                 "\(file.position(of: path)): message \(name) has the option message_set_wire_format, which is not supported. "
                     + "Use an ordinary message with a google.protobuf.Any field."
-            )
-        }
-        for (index, field) in message.field.enumerated() where field.type == .group {
-            throw GeneratorError(
-                "\(file.position(of: path + [2, Int32(index)])): message \(name) has the group \(field.name), and groups are "
-                    + "not supported. Declare a nested message and a field of its type: the encoding differs, so "
-                    + "peers have to change too."
             )
         }
         for (index, nested) in message.nestedType.enumerated() {

@@ -72,7 +72,7 @@ private enum ProtobufCOptions {
 extension FileDescriptor {
     /// The other files that declare a message which a field of this file has.
     var filesOfUsedMessages: [FileDescriptor] {
-        files(usedBy: { $0.type == .message || $0.type == .group ? $0.messageType.file : nil })
+        files(usedBy: { $0.isMessage ? $0.messageType.file : nil })
     }
 
     /// The other files that `use` finds for the fields of this file, each once, in the order of their names.

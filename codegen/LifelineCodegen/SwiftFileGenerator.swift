@@ -1,4 +1,3 @@
-internal import CLifelineMessages
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
@@ -27,7 +26,7 @@ struct SwiftFileGenerator {
         if imports.contains(SwiftContext.runtime) {
             // The compiler shows the whole line.
             printer.print(
-                "private typealias _LifelineGeneratedFor = \(SwiftContext.runtime)._GeneratedForVersion\(LIFELINE_INTERFACE_VERSION)"
+                "private typealias _LifelineGeneratedFor = \(SwiftContext.runtime)._GeneratedForVersion\(GeneratorOptions.interfaceVersion)"
                     + "  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.",
                 ""
             )
@@ -78,7 +77,7 @@ struct SwiftFileGenerator {
         return ofMethods
             + file.files { field in
                 switch field.type {
-                case .message: field.messageType.file
+                case .message, .group: field.messageType.file
                 case .enum: field.enumType.file
                 default: nil
                 }

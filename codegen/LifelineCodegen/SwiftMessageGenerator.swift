@@ -46,7 +46,7 @@ struct SwiftMessageGenerator {
             property.printMap(to: &printer)
         } else if field.isRepeated {
             property.printRepeated(to: &printer)
-        } else if field.type == .message {
+        } else if field.isMessage {
             property.printMessage(to: &printer)
         } else {
             property.printScalar(to: &printer)

@@ -21,7 +21,7 @@ struct SwiftOneofGenerator {
             return (
                 number: field.number, type: type,
                 // A submessage's accessor would lend a value, which then had to be copied.
-                read: field.type == .message
+                read: field.isMessage
                     ? "\(type)(_reading: \(value), in: _message)" : "self.\(context.swiftNames.property(field).name)",
                 property: context.swiftNames.property(field),
                 comments: field.protoSourceCommentsWithDeprecation()

@@ -43,7 +43,6 @@ typedef struct LifelineJSONPrintOptions {
     LifelineFindMessage *_Nullable find_message;
     void *_Nullable context;  // for find_message
     uint32_t maximum_depth;   // how many messages may be nested below the first
-    uint32_t memory_limit;    // for messages in google.protobuf.Any: what each may take, in units as an arena's budget
     bool enums_as_numbers;
     bool int64_as_numbers;    // without the quotes that keep other parsers from rounding them
     bool proto_names;         // names of fields as in the .proto file

@@ -18,7 +18,7 @@
 
 LIFELINE_ASSUME_NONNULL_BEGIN
 
-// Numbered as FieldDescriptorProto.Type in google/protobuf/descriptor.proto. There is no group (10).
+// Numbered as FieldDescriptorProto.Type in google/protobuf/descriptor.proto.
 enum {
     LIFELINE_TYPE_DOUBLE = 1,
     LIFELINE_TYPE_FLOAT = 2,
@@ -29,6 +29,7 @@ enum {
     LIFELINE_TYPE_FIXED32 = 7,
     LIFELINE_TYPE_BOOL = 8,
     LIFELINE_TYPE_STRING = 9,
+    LIFELINE_TYPE_GROUP = 10,  // only in a form: the field's type is MESSAGE, with LIFELINE_FIELD_GROUP
     LIFELINE_TYPE_MESSAGE = 11,
     LIFELINE_TYPE_BYTES = 12,
     LIFELINE_TYPE_UINT32 = 13,
@@ -58,6 +59,7 @@ enum {
     LIFELINE_FIELD_REQUIRED = 1 << 1,       // proto2 `required`
     LIFELINE_FIELD_VALIDATE_UTF8 = 1 << 2,  // proto3 `string`: must be UTF-8
     LIFELINE_FIELD_CLOSED_ENUM = 1 << 3,    // enum of proto2: undeclared numbers become unknown fields
+    LIFELINE_FIELD_GROUP = 1 << 4,          // message: encoded between two tags, without a length
 };
 
 // The version of the tables and of the functions that generated code calls. Generated code names the one that it was
@@ -103,8 +105,9 @@ typedef struct LifelineField {
     uint8_t form;                // LIFELINE_FORM of presence and type
     uint32_t offset;             // of the value, in the struct
     uint32_t quantifier_offset;  // of the flag, the oneof's case or the count; 0 when the presence needs none
-    // The tag as it is written, so that a single store puts it in front of the value. The most significant bytes are
-    // the 1 to 5 bytes of the tag, in the order of the wire. The least significant byte is their number.
+    // The tag as it is written, so that a single store puts it in front of the value; that of a group's start. The most
+    // significant bytes are the 1 to 5 bytes of the tag, in the order of the wire. The least significant byte is their
+    // number.
     uint64_t encoded_tag;
     const LifelineMessageTable *_Nullable message;  // LIFELINE_TYPE_MESSAGE: the submessage's, or the entry's, table
     const LifelineEnum *_Nullable enumeration;      // LIFELINE_TYPE_ENUM

@@ -13,7 +13,6 @@ typedef struct LifelineTextPrintOptions {
     LifelineFindMessage *_Nullable find_message;  // messages in a google.protobuf.Any are printed in full
     void *_Nullable context;                      // for find_message
     uint32_t maximum_depth;   // how many messages may be nested below the first
-    uint32_t memory_limit;    // for messages in google.protobuf.Any: what each may take, in units as an arena's budget
     bool in_one_line;
     bool unknown_fields;      // by their numbers; else they are left out
 } LifelineTextPrintOptions;

@@ -3,10 +3,11 @@ internal import CLifelineMessages
 /// How messages are read from JSON, and limits on it.
 public struct JSONDecodingOptions: Sendable {
     /// How many objects and arrays may stand inside each other; more is an error. 100 by default, as in other protobuf
-    /// implementations. Values above 1,000 count as 1,000.
+    /// implementations. Values above 1,000 count as 1,000, for which a thread needs up to 1 MiB of stack. In a
+    /// `google.protobuf.Value` they stand for two or three messages each, and there may be 1,000 of those.
     public var maximumDepth = 100
-    /// Bytes that the message may take beyond three times the input and a constant; more is an error. 64 MiB by
-    /// default, as in ``DecodingOptions``.
+    /// Bytes that the message, or all messages of an array, may take beyond three times the input and a constant; more
+    /// is an error. 64 MiB by default, as in ``DecodingOptions``.
     public var memoryLimit = 64 << 20
     /// Whether fields that the message does not have, and names that an enum does not have, are passed over. They are
     /// errors by default.
@@ -20,7 +21,7 @@ public struct JSONDecodingOptions: Sendable {
 }
 
 extension JSONDecodingOptions {
-    /// Calls `body` with the same for C.
+    /// Calls `body` with the options as C has them.
     func withCOptions<Result>(_ body: (UnsafePointer<LifelineJSONParseOptions>) -> Result) -> Result {
         withExtendedLifetime(types) {
             var options = LifelineJSONParseOptions(

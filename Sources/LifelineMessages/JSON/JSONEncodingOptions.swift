@@ -22,7 +22,7 @@ public struct JSONEncodingOptions: Sendable {
 }
 
 extension JSONEncodingOptions {
-    /// Calls `body` with the same for C.
+    /// Calls `body` with the options as C has them.
     func withCOptions<Result>(_ body: (UnsafePointer<LifelineJSONPrintOptions>) -> Result) -> Result {
         withExtendedLifetime(types) {
             var options = LifelineJSONPrintOptions(
@@ -32,7 +32,6 @@ extension JSONEncodingOptions {
                 context: types.context,
                 // As deep as decoding goes at most: what was decoded can be printed.
                 maximum_depth: 1_000,
-                memory_limit: lifeline_arena_budget(DecodingOptions().memoryLimit),
                 enums_as_numbers: alwaysPrintEnumsAsInts,
                 int64_as_numbers: alwaysPrintInt64sAsNumbers,
                 proto_names: preserveProtoFieldNames,

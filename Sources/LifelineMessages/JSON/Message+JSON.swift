@@ -8,8 +8,9 @@ extension Message {
     /// JSON has no form for them.
     ///
     /// - Throws: `MessageError`, when the message holds something that JSON cannot: a time or a duration out of its
-    ///   range, an infinite number in a `google.protobuf.Value`, text that is not UTF-8, or a `google.protobuf.Any` with
-    ///   a message of a type that `options` do not name.
+    ///   range, an infinite number in a `google.protobuf.Value`, text that is not UTF-8, messages nested more than 1,000
+    ///   deep, or a `google.protobuf.Any` with a message of a type that `options` do not name, with bytes that are not of
+    ///   its type, or with more than 64 MiB or 100 others inside of each other.
     @inlinable public func jsonString(
         options: JSONEncodingOptions = JSONEncodingOptions()
     ) throws(MessageError) -> String {
@@ -106,17 +107,19 @@ extension Message {
         }
     }
 
-    /// Reads the messages of a JSON array.
+    /// Reads the messages of a JSON array. Throws as ``init(jsonString:partial:options:)`` does.
     public static func array(
         fromJSONString text: String,
+        partial: Bool = false,
         options: JSONDecodingOptions = JSONDecodingOptions()
     ) throws(MessageError) -> [Self] {
-        try array(fromJSONUTF8Bytes: text.utf8, options: options)
+        try array(fromJSONUTF8Bytes: text.utf8, partial: partial, options: options)
     }
 
-    /// Reads the messages of a JSON array in UTF-8.
+    /// Reads the messages of a JSON array in UTF-8. Throws as ``init(jsonString:partial:options:)`` does.
     public static func array(
         fromJSONUTF8Bytes bytes: some Sequence<UInt8>,
+        partial: Bool = false,
         options: JSONDecodingOptions = JSONDecodingOptions()
     ) throws(MessageError) -> [Self] {
         try withContiguousBytes(of: bytes) { (bytes) throws(MessageError) in
@@ -124,7 +127,9 @@ extension Message {
             var messages: [Self] = []
             try reader.expect("[")
             if !reader.take("]") {
-                repeat { messages.append(try reader.message(options)) } while reader.take(",")
+                repeat {
+                    messages.append(try reader.oneOfMany(options, partial: partial))
+                } while reader.take(",")
                 try reader.expect("]")
             }
             try reader.end()
@@ -132,15 +137,17 @@ extension Message {
         }
     }
 
-    /// Reads JSON lines, or any other messages in JSON that stand one behind the other.
+    /// Reads JSON lines, or any other messages in JSON that stand one behind the other. Throws as
+    /// ``init(jsonString:partial:options:)`` does.
     public static func array(
         fromJSONLines text: String,
+        partial: Bool = false,
         options: JSONDecodingOptions = JSONDecodingOptions()
     ) throws(MessageError) -> [Self] {
         try withContiguousBytes(of: text.utf8) { (bytes) throws(MessageError) in
             var reader = try JSONReader(bytes, as: _table)
             var messages: [Self] = []
-            while !reader.isAtEnd { messages.append(try reader.message(options)) }
+            while !reader.isAtEnd { messages.append(try reader.oneOfMany(options, partial: partial)) }
             return messages
         }
     }
@@ -228,6 +235,8 @@ private struct JSONText: ~Copyable {
     private let bytes: UnsafeRawBufferPointer
     private let table: UnsafePointer<MessageTable>
     private var offset = 0
+    /// How many bytes the messages may take; nil before the first one.
+    private var budget: Int?
 
     /// - Parameter table: that of the messages.
     @usableFromInline init(_ bytes: UnsafeRawBufferPointer, as table: UnsafePointer<MessageTable>) throws(MessageError)
@@ -244,13 +253,29 @@ private struct JSONText: ~Copyable {
         return M(_message: MessageReference(storage: storage, fields: message.assumingMemoryBound(to: M._Fields.self)))
     }
 
+    /// The next message of several.
+    mutating func oneOfMany<M: Message>(
+        _ options: JSONDecodingOptions,
+        partial: Bool
+    ) throws(MessageError) -> M {
+        let (storage, message) = try messageInStorage(options, isOneOfMany: true)
+        let fields = message.assumingMemoryBound(to: M._Fields.self)
+        let result = M(_message: MessageReference(storage: storage, fields: fields))
+        if !partial { try result._requireInitialized() }
+        return result
+    }
+
     @usableFromInline mutating func messageInStorage(
-        _ options: JSONDecodingOptions
+        _ options: JSONDecodingOptions,
+        isOneOfMany: Bool = false
     ) throws(MessageError) -> (MessageStorage, UnsafeMutableRawPointer) {
-        let (bytes, rest) = (bytes, bytes.count - offset)
+        let bytes = bytes
         var offset = offset
-        defer { self.offset = offset }
-        return try MessageStorage.created(as: table, forByteCount: rest, limit: options.memoryLimit, in: .json) {
+        var budget = budget ?? MessageStorage.byteBudget(forTextOf: bytes.count, limit: options.memoryLimit)
+        defer { (self.offset, self.budget) = (offset, budget) }
+        // About half of text is names and punctuation, which take nothing. How long each of several is, nobody knows.
+        let expected = isOneOfMany ? 64 : min((bytes.count - offset) / 2, 4_096)
+        return try MessageStorage.created(as: table, expecting: expected, in: .json, within: &budget) {
             arena,
             message,
             failure in

@@ -88,7 +88,6 @@ private func textFormat(
             context: options.types.context,
             // As deep as decoding goes at most: what was decoded can be printed.
             maximum_depth: 1_000,
-            memory_limit: lifeline_arena_budget(DecodingOptions().memoryLimit),
             in_one_line: options.printsInOneLine,
             unknown_fields: options.printUnknownFields
         )
@@ -96,7 +95,8 @@ private func textFormat(
     }
     let printed = String(decoding: UnsafeBufferPointer(start: text.memory, count: text.count), as: UTF8.self)
     if isPrinted { return printed }
-    return printed + "\n# The rest is left out. \(MessageError(failure, in: .text, isPrinting: true).message)\n"
+    let comment = "# The rest is left out. \(MessageError(failure, in: .text, isPrinting: true).message)"
+    return printed + (options.printsInOneLine ? " \(comment)" : "\n\(comment)\n")
 }
 
 extension String {
@@ -120,7 +120,9 @@ extension MessageStorage {
         _ options: TextFormatDecodingOptions
     ) throws(MessageError) -> (MessageStorage, UnsafeMutableRawPointer) {
         guard bytes.count <= Int(Int32.max) else { throw MessageError(tooLarge: table) }
-        return try created(as: table, forByteCount: bytes.count, limit: options.memoryLimit, in: .text) {
+        var budget = byteBudget(forTextOf: bytes.count, limit: options.memoryLimit)
+        // About half of text is names and punctuation, which take nothing.
+        return try created(as: table, expecting: min(bytes.count / 2, 4_096), in: .text, within: &budget) {
             arena,
             message,
             failure in
@@ -136,24 +138,38 @@ extension MessageStorage {
         }
     }
 
-    /// A new storage with the message that `parse` reads from text of so many bytes.
+    /// How many bytes the messages may take that text of so many bytes stands for.
+    static func byteBudget(forTextOf byteCount: Int, limit: Int) -> Int {
+        // No sum overflows, and nobody has so much memory.
+        min(max(0, limit), 1 << 40) + 3 * byteCount + 4_096
+    }
+
+    /// A new storage with the message that `parse` reads.
+    ///
+    /// - Parameters:
+    ///   - byteCount: how many bytes the message probably takes beside its struct.
+    ///   - budget: how many it may take; is lowered by what it does.
     static func created(
         as table: UnsafePointer<MessageTable>,
-        forByteCount byteCount: Int,
-        limit: Int,
+        expecting byteCount: Int,
         in format: TextualFormat,
+        within budget: inout Int,
         _ parse: (UnsafeMutablePointer<LifelineArena>, UnsafeMutableRawPointer, inout LifelineFailure) -> Bool
     ) throws(MessageError) -> (MessageStorage, UnsafeMutableRawPointer) {
-        // About half of text is names and punctuation, which take nothing.
-        let storage = MessageStorage.create(byteCount: Int(table.pointee.size) + min(byteCount / 2, 4_096))
-        let arena = storage.arena
+        let size = Int(table.pointee.size) + byteCount
+        budget -= size + overhead
         var failure = LifelineFailure()
         (failure.status, failure.message) = (LIFELINE_OUT_OF_MEMORY, table)
-        arena.pointee.budget = lifeline_arena_budget(max(0, limit) &+ 3 &* byteCount &+ 4_096)
+        if budget < 0 { throw MessageError(failure, in: format) }
+        let storage = MessageStorage.create(byteCount: size)
+        let arena = storage.arena
+        arena.pointee.budget = lifeline_arena_budget(budget)
         guard let message = lifeline_message_create(table, arena), parse(arena, message, &failure) else {
             throw MessageError(failure, in: format)
         }
-        arena.pointee.budget = MessageStorage.allowance(forSize: lifeline_arena_block_bytes(arena))
+        let blocks = lifeline_arena_block_bytes(arena)
+        budget -= blocks
+        arena.pointee.budget = MessageStorage.allowance(forSize: blocks)
         return (storage, message)
     }
 }
