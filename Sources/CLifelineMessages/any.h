@@ -19,7 +19,7 @@ typedef struct LifelineAnyContent {
     size_t byte_count;  // of all that it takes
 } LifelineAnyContent;
 
-// What all that are open at once may take, and how many that may be.
+// The memory that is left for contents that are open at once, and how many more may be opened.
 typedef struct LifelineAnyBudget {
     size_t byte_count;
     uint32_t depth;

@@ -8,12 +8,6 @@ static void *field_value(const LifelineMessageTable *table, void *message, uint3
     return lifeline_mutable_at(message, table->fields[index].offset);
 }
 
-static void store_time(
-    const LifelineMessageTable *table, void *message, int64_t seconds, int32_t nanoseconds) {
-    lifeline_store_scalar(field_value(table, message, 0), sizeof seconds, (uint64_t)seconds);
-    lifeline_store_scalar(field_value(table, message, 1), sizeof nanoseconds, (uint32_t)nanoseconds);
-}
-
 // MARK: Times
 
 // Reads `count` digits. Returns false when there are fewer.
@@ -61,36 +55,23 @@ static bool take_zone(LifelineJSONInput *input, int64_t *offset) {
 }
 
 // A time as RFC 3339 has it, with capital letters.
-static bool read_timestamp(LifelineJSONInput *input, int64_t *seconds, uint32_t *nanoseconds) {
+static bool read_timestamp(LifelineJSONInput *input, int64_t *seconds, int32_t *nanoseconds) {
     LifelineDate date;
     uint32_t hour;
     uint32_t minute;
     uint32_t second;
+    uint32_t fraction;
     int64_t offset;
     int64_t day;
     bool is_formed = take_digits(input, 4, &date.year) && take_byte(input, '-') && take_digits(input, 2, &date.month)
                      && take_byte(input, '-') && take_digits(input, 2, &date.day) && take_byte(input, 'T')
                      && take_digits(input, 2, &hour) && take_byte(input, ':') && take_digits(input, 2, &minute)
-                     && take_byte(input, ':') && take_digits(input, 2, &second) && take_fraction(input, nanoseconds)
+                     && take_byte(input, ':') && take_digits(input, 2, &second) && take_fraction(input, &fraction)
                      && take_zone(input, &offset) && input->next == input->end;
     if (!is_formed || hour > 23 || minute > 59 || second > 59 || !lifeline_day_of_date(date, &day)) return false;
+    *nanoseconds = (int32_t)fraction;
     *seconds = day * LIFELINE_SECONDS_OF_DAY + (int64_t)(hour * 3600 + minute * 60 + second) - offset;
     return *seconds >= LIFELINE_FIRST_SECOND && *seconds <= LIFELINE_LAST_SECOND;
-}
-
-static bool parse_timestamp(LifelineJSONParser *parser, const LifelineMessageTable *table, void *message) {
-    LifelineJSONString text;
-    lifeline_json_skip_space(&parser->input);
-    const uint8_t *place = parser->input.next;
-    if (!lifeline_json_parse_string(parser, &text)) return false;
-    LifelineJSONInput input = {.next = text.bytes, .end = text.bytes + text.count};
-    int64_t seconds;
-    uint32_t nanoseconds;
-    if (!read_timestamp(&input, &seconds, &nanoseconds)) {
-        return lifeline_json_fail_at(parser, LIFELINE_OUT_OF_RANGE, place);
-    }
-    store_time(table, message, seconds, (int32_t)nanoseconds);
-    return true;
 }
 
 // Seconds with up to nine digits behind a point, and an "s".
@@ -113,7 +94,11 @@ static bool read_duration(LifelineJSONInput *input, int64_t *seconds, int32_t *n
     return true;
 }
 
-static bool parse_duration(LifelineJSONParser *parser, const LifelineMessageTable *table, void *message) {
+typedef bool ReadTime(LifelineJSONInput *input, int64_t *seconds, int32_t *nanoseconds);
+
+// Reads a timestamp or a duration, which are both seconds and billionths.
+static bool parse_time(
+    LifelineJSONParser *parser, const LifelineMessageTable *table, void *message, ReadTime *read) {
     LifelineJSONString text;
     lifeline_json_skip_space(&parser->input);
     const uint8_t *place = parser->input.next;
@@ -121,10 +106,9 @@ static bool parse_duration(LifelineJSONParser *parser, const LifelineMessageTabl
     LifelineJSONInput input = {.next = text.bytes, .end = text.bytes + text.count};
     int64_t seconds;
     int32_t nanoseconds;
-    if (!read_duration(&input, &seconds, &nanoseconds)) {
-        return lifeline_json_fail_at(parser, LIFELINE_OUT_OF_RANGE, place);
-    }
-    store_time(table, message, seconds, nanoseconds);
+    if (!read(&input, &seconds, &nanoseconds)) return lifeline_json_fail_at(parser, LIFELINE_OUT_OF_RANGE, place);
+    lifeline_store_scalar(field_value(table, message, 0), sizeof seconds, (uint64_t)seconds);
+    lifeline_store_scalar(field_value(table, message, 1), sizeof nanoseconds, (uint32_t)nanoseconds);
     return true;
 }
 
@@ -199,8 +183,8 @@ static bool parse_any_value(LifelineJSONParser *parser, const LifelineMessageTab
 bool lifeline_json_parse_well_known(LifelineJSONParser *parser, const LifelineMessageTable *table, void *message) {
     switch ((LifelineWellKnown)table->well_known) {
         case LIFELINE_WELL_KNOWN_ANY: return lifeline_json_parse_any(parser, table, message);
-        case LIFELINE_WELL_KNOWN_TIMESTAMP: return parse_timestamp(parser, table, message);
-        case LIFELINE_WELL_KNOWN_DURATION: return parse_duration(parser, table, message);
+        case LIFELINE_WELL_KNOWN_TIMESTAMP: return parse_time(parser, table, message, read_timestamp);
+        case LIFELINE_WELL_KNOWN_DURATION: return parse_time(parser, table, message, read_duration);
         case LIFELINE_WELL_KNOWN_FIELD_MASK: return parse_field_mask(parser, table, message);
         case LIFELINE_WELL_KNOWN_STRUCT: return lifeline_json_parse_map(parser, &table->fields[0], message);
         case LIFELINE_WELL_KNOWN_VALUE: return parse_any_value(parser, table, message);

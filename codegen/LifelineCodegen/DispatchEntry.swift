@@ -52,7 +52,8 @@ struct DispatchEntry {
 }
 
 extension FieldDescriptor {
-    /// What stands behind LIFELINE_KIND_; nil where numbers have to be checked against a closed enum, and for groups.
+    /// The end of the name of a LIFELINE_KIND_ constant; nil where numbers have to be checked against a closed enum,
+    /// and for groups.
     fileprivate var dispatchKind: String? {
         switch type {
         case .int32, .uint32: "VARINT32"

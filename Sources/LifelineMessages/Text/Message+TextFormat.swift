@@ -19,8 +19,8 @@ extension Message {
     /// Reads a message from text format.
     ///
     /// - Parameter partial: Whether proto2 `required` fields may be absent.
-    /// - Throws: `MessageError`, when the text is not text format, or not of this message: an unknown field, one that is
-    ///   set twice, a value of the wrong kind or out of the field's range. The error says where.
+    /// - Throws: `MessageError`, when the text is not text format, or not of this message: an unknown field, one that
+    ///   is set twice, a value of the wrong kind or out of the field's range. The error says where.
     @inlinable public init(
         textFormatString text: String,
         partial: Bool = false,
@@ -100,8 +100,9 @@ private func textFormat(
 }
 
 extension String {
-    /// A quoted literal of text format, on one line. Text keeps its letters; whatever a terminal obeys, ends the line or
-    /// changes the order in which it is read, is escaped in octal, byte by byte, as every parser of text format reads it.
+    /// A quoted literal of text format, on one line. Text keeps its letters; whatever a terminal obeys, ends the line
+    /// or changes the order in which it is read, is escaped in octal, byte by byte, as every parser of text format reads
+    /// it.
     package var textFormatLiteral: String {
         var (string, text) = (self, LifelineText())
         lifeline_text_init(&text, nil, 0)
