@@ -33,7 +33,7 @@ private:
             field.number = static_cast<uint32_t>(tag) >> 3;
             field.wire_type = tag & 7;
             if (field.number == 0) return false;
-            if (field.wire_type == end_group) return group != 0 && field.number == group;  // a group has no type
+            if (field.wire_type == end_group) return group != 0 && field.number == group;
             const FieldDescriptor *known = type == nullptr ? nullptr : type->FindFieldByNumber(field.number);
             if (!read_value(known, depth, field)) return false;
             note(type, known, field, seen);
@@ -56,12 +56,17 @@ private:
             case start_group:
                 facts_.group = true;
                 field.content = WireField::Content::fields;
-                return read_fields(nullptr, depth + 1, field.number, field.fields);
+                return read_fields(type_of_group(known), depth + 1, field.number, field.fields);
             case length_delimited:
                 return read_payload(known, depth, field);
             default:
                 return false;
         }
+    }
+
+    static const Descriptor *type_of_group(const FieldDescriptor *known) {
+        bool is_group = known != nullptr && known->type() == FieldDescriptor::TYPE_GROUP;
+        return is_group ? known->message_type() : nullptr;
     }
 
     bool read_payload(const FieldDescriptor *known, uint32_t depth, WireField &field) {
@@ -142,6 +147,8 @@ private:
             case FieldDescriptor::TYPE_BYTES:
             case FieldDescriptor::TYPE_MESSAGE:
                 return length_delimited;
+            case FieldDescriptor::TYPE_GROUP:
+                return start_group;
             default:
                 return varint;
         }
