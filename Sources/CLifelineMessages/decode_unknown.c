@@ -8,15 +8,13 @@
 #include "decoder.h"
 #include "lifeline_array.h"
 
-static LifelineStatus skip_value(LifelineInput *input, uint32_t tag, uint32_t depth);
-
 static LifelineStatus skip_group(LifelineInput *input, uint32_t number, uint32_t depth) {
     while (input->next != input->end) {
         uint32_t tag = 0;
         LifelineStatus status = lifeline_read_tag(input, &tag);
         if (status != LIFELINE_OK) return status;
         if ((tag & 7) == LIFELINE_WIRE_END_GROUP) return tag >> 3 == number ? LIFELINE_OK : LIFELINE_UNMATCHED_GROUP;
-        status = skip_value(input, tag, depth);
+        status = lifeline_skip_value(input, tag, depth);
         if (status != LIFELINE_OK) return status;
     }
     return LIFELINE_TRUNCATED;
@@ -28,8 +26,7 @@ static LifelineStatus skip_bytes(LifelineInput *input, size_t count) {
     return LIFELINE_OK;
 }
 
-// Moves past the value of a field, whose tag was just read, with groups at most `depth` deep.
-static LifelineStatus skip_value(LifelineInput *input, uint32_t tag, uint32_t depth) {
+LifelineStatus lifeline_skip_value(LifelineInput *input, uint32_t tag, uint32_t depth) {
     uint64_t value;
     LifelineInput payload;
     switch (tag & 7) {
@@ -54,7 +51,7 @@ bool lifeline_is_message(LifelineInput input) {
     while (input.next != input.end) {
         uint32_t tag = 0;
         if (lifeline_read_tag(&input, &tag) != LIFELINE_OK) return false;
-        if (skip_value(&input, tag, LIFELINE_GROUP_DEPTH) != LIFELINE_OK) return false;
+        if (lifeline_skip_value(&input, tag, LIFELINE_GROUP_DEPTH) != LIFELINE_OK) return false;
     }
     return true;
 }
@@ -90,7 +87,7 @@ static LifelineStep store(
 
 LifelineStep lifeline_keep_unknown(LifelineDecoder *decoder, LifelineScope *scope, uint32_t tag) {
     const uint8_t *data = scope->input.next;
-    LifelineStatus status = skip_value(&scope->input, tag, decoder->depth);
+    LifelineStatus status = lifeline_skip_value(&scope->input, tag, decoder->depth);
     if (status != LIFELINE_OK) return lifeline_fail(decoder, status);
     return store(decoder, scope, tag, scope->field_start, data, scope->input.next);
 }

@@ -130,6 +130,9 @@ enum { LIFELINE_GROUP_DEPTH = 100 };
 // Whether the input is a message of some type: well-formed fields, whatever they mean.
 bool lifeline_is_message(LifelineInput input);
 
+// Moves past the value of a field, whose tag was just read, with groups at most `depth` deep.
+LifelineStatus lifeline_skip_value(LifelineInput *input, uint32_t tag, uint32_t depth);
+
 // Skips an unknown field, whose tag was just read, and keeps it.
 LifelineStep lifeline_keep_unknown(LifelineDecoder *decoder, LifelineScope *scope, uint32_t tag);
 

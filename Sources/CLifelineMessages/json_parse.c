@@ -3,6 +3,7 @@
 #include "json_parse.h"
 
 #include "array.h"
+#include "extensions.h"
 #include "map_order.h"
 #include "names.h"
 #include "utf8.h"
@@ -486,6 +487,7 @@ enum { SEEN_WORDS = 2 };
 typedef struct SeenFields {
     uint64_t first[SEEN_WORDS];  // a bit for each of the first fields
     uint64_t *_Nullable others;  // of those behind them, once one has come
+    LifelineExtensions extensions;
     bool type;                   // "@type" of a google.protobuf.Any
 } SeenFields;
 
@@ -517,6 +519,26 @@ static bool parse_known_member(
     return parsed || lifeline_json_fail_in(parser, table, field->number);
 }
 
+// Reads the value of a key in brackets as an extension; `*found` is false when it is not known as one.
+static bool parse_extension(
+    LifelineJSONParser *parser, const LifelineMessageTable *table, LifelineJSONString key, SeenFields *seen,
+    bool *found) {
+    const LifelineTypes *types = &parser->options->types;
+    bool has_brackets = key.count > 2 && key.bytes[0] == '[' && key.bytes[key.count - 1] == ']';
+    *found = false;
+    if (!has_brackets || types->find_extension == NULL) return true;
+    const LifelineMessageTable *extension =
+        types->find_extension(types->context, table, 0, (const char *)key.bytes + 1, key.count - 2);
+    if (extension == NULL) return true;
+    *found = true;
+    const LifelineField *field = extension->fields;
+    bool added = false;
+    LifelineExtension *place = lifeline_add_extension(&seen->extensions, parser->arena, extension, &added);
+    LifelineStatus status = place == NULL ? LIFELINE_OUT_OF_MEMORY : LIFELINE_DUPLICATE_FIELD;
+    bool parsed = added ? parse_field(parser, field, place->value) : lifeline_json_fail(parser, status);
+    return parsed || lifeline_json_fail_in(parser, table, field->number);
+}
+
 static bool parse_member(
     LifelineJSONParser *parser, const LifelineMessageTable *table, void *message, bool is_in_any, SeenFields *seen,
     uint32_t *guess) {
@@ -532,6 +554,9 @@ static bool parse_member(
     }
     int64_t index = find_field(table, key, *guess);
     if (index < 0) {
+        bool is_extension;
+        if (!parse_extension(parser, table, key, seen, &is_extension)) return false;
+        if (is_extension) return true;
         if (parser->options->ignore_unknown_fields) {
             return lifeline_json_skip_value(parser) || lifeline_json_fail_in(parser, table, 0);
         }
@@ -553,6 +578,11 @@ bool lifeline_json_parse_fields(
         do {
             if (!parse_member(parser, table, message, is_in_any, &seen, &guess)) return false;
         } while (lifeline_json_continues(parser, '}', &failed));
+        LifelineFailure failure;
+        if (!lifeline_write_extensions(table, message, &seen.extensions, parser->arena, &failure)) {
+            lifeline_json_fail(parser, failure.status);
+            failed = true;
+        }
     }
     parser->depth += 1;
     return !failed || lifeline_json_fail_in(parser, table, 0);

@@ -1,5 +1,5 @@
 // Parses google.protobuf.Any: an object with the type of a message under "@type" beside its fields, or its value.
-#include "any.h"
+#include "content.h"
 #include "json_parse.h"
 
 // Reads the type's URL, which may come behind other members. They are read twice then, and those of an Any inside of
@@ -67,8 +67,7 @@ bool lifeline_json_parse_any(LifelineJSONParser *parser, const LifelineMessageTa
     parser->input.next = start;
     LifelineJSONString url;
     if (!find_type(parser, &url)) return false;
-    const LifelineMessageTable *content_table = lifeline_find_by_url(
-        parser->options->find_message, parser->options->context, url.bytes, url.count);
+    const LifelineMessageTable *content_table = lifeline_find_by_url(&parser->options->types, url.bytes, url.count);
     if (content_table == NULL) return lifeline_json_fail_at(parser, LIFELINE_UNKNOWN_MESSAGE, start);
     void *url_value = lifeline_mutable_at(message, table->fields[0].offset);
     if (!lifeline_json_store_copy(parser, url.bytes, url.count, url_value)) return false;

@@ -1,6 +1,7 @@
 // Prints messages as JSON. json_print_well_known.c has those of google.protobuf that have a form of their own.
 #include "json_print.h"
 
+#include "content.h"
 #include "fields.h"
 #include "utf8.h"
 
@@ -258,6 +259,9 @@ static bool is_printed(const LifelineJSONPrinter *printer, const LifelineField *
            && (field->presence == LIFELINE_PRESENCE_IMPLICIT || lifeline_is_repeated(field));
 }
 
+static bool print_extensions(
+    LifelineJSONPrinter *printer, const LifelineMessageTable *table, const void *message, bool is_first);
+
 bool lifeline_json_print_fields(
     LifelineJSONPrinter *printer, const LifelineMessageTable *table, const void *message, bool is_first) {
     bool uses_proto_names = printer->options->proto_names;
@@ -277,7 +281,26 @@ bool lifeline_json_print_fields(
         }
         return false;
     }
-    return true;
+    const ProtobufCMessage *base = message;
+    bool may_have_extensions = printer->options->types.find_extension != NULL && base->n_unknown_fields > 0;
+    return !may_have_extensions || print_extensions(printer, table, message, is_first);
+}
+
+// Prints the extensions of a message behind its fields, each as the field of a message of its own.
+static bool print_extensions(
+    LifelineJSONPrinter *printer, const LifelineMessageTable *table, const void *message, bool is_first) {
+    LifelineContent content;
+    LifelineExtensions extensions;
+    LifelineStatus status = lifeline_open_extensions(
+        &content, table, message, &printer->options->types, printer->depth, &printer->budget, &extensions);
+    if (status != LIFELINE_OK) return lifeline_json_cannot_print(printer, status);
+    bool printed = true;
+    for (size_t index = 0; printed && index < extensions.count; index += 1) {
+        LifelineExtension extension = extensions.all[index];
+        printed = lifeline_json_print_fields(printer, extension.table, extension.value, is_first && index == 0);
+    }
+    lifeline_close_content(&content, &printer->budget);
+    return printed;
 }
 
 bool lifeline_json_print_message(
@@ -299,7 +322,7 @@ bool lifeline_json_print(
     *failure = (LifelineFailure){.status = LIFELINE_OK};
     LifelineJSONPrinter printer = {
         .options = options, .text = text, .failure = failure, .depth = options->maximum_depth + 1,
-        .any_budget = lifeline_any_budget()};
+        .budget = lifeline_content_budget()};
     if (lifeline_json_print_message(&printer, table, message)) return true;
     if (failure->message == NULL) failure->message = table;
     return false;

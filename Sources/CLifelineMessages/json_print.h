@@ -2,7 +2,7 @@
 #ifndef LIFELINE_JSON_PRINT_H
 #define LIFELINE_JSON_PRINT_H
 
-#include "any.h"
+#include "content.h"
 #include "lifeline_json.h"
 #include "text.h"
 
@@ -14,7 +14,7 @@ typedef struct LifelineJSONPrinter {
     LifelineText *text;
     LifelineFailure *failure;
     uint32_t depth;  // how many messages may still stand inside each other
-    LifelineAnyBudget any_budget;
+    LifelineContentBudget budget;
 } LifelineJSONPrinter;
 
 // Returns false. lifeline_json_print_fields adds the field.

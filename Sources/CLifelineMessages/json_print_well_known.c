@@ -1,6 +1,6 @@
 // Prints the messages of google.protobuf that have a JSON form of their own.
 #include "fields.h"
-#include "any.h"
+#include "content.h"
 #include "json_print.h"
 #include "times.h"
 
@@ -164,15 +164,15 @@ static bool print_any(LifelineJSONPrinter *printer, const LifelineMessageTable *
     if (url.len == 0 && bytes.len == 0) {
         return lifeline_json_print_byte(printer, '{') && lifeline_json_print_byte(printer, '}');
     }
-    const LifelineMessageTable *content_table = lifeline_find_by_url(
-        printer->options->find_message, printer->options->context, url.data, url.len);
+    const LifelineMessageTable *content_table = lifeline_find_by_url(&printer->options->types, url.data, url.len);
     if (content_table == NULL) return lifeline_json_cannot_print(printer, LIFELINE_UNKNOWN_MESSAGE);
-    LifelineAnyContent content;
-    LifelineStatus status = lifeline_any_open(
-        &content, content_table, bytes.data, bytes.len, printer->depth, &printer->any_budget);
+    LifelineContent content;
+    const void *content_message;
+    LifelineStatus status = lifeline_open_message(
+        &content, content_table, bytes.data, bytes.len, printer->depth, &printer->budget, &content_message);
     if (status != LIFELINE_OK) return lifeline_json_cannot_print(printer, status);
-    bool printed = print_content(printer, content_table, content.message, url);
-    lifeline_any_close(&content, &printer->any_budget);
+    bool printed = print_content(printer, content_table, content_message, url);
+    lifeline_close_content(&content, &printer->budget);
     return printed;
 }
 

@@ -1,6 +1,6 @@
 // Parses messages from text format. text_format_scan.c reads the tokens.
-#include "any.h"
 #include "array.h"
+#include "content.h"
 #include "fields.h"
 #include "lifeline_text_format.h"
 #include "map_order.h"
@@ -277,7 +277,7 @@ static bool parse_content(TextParser *parser, const LifelineMessageTable *table,
     const uint8_t *place = parser->input.next;
     if (!lifeline_text_read_url(&parser->input, &url)) return fail(parser, LIFELINE_SYNTAX);
     const LifelineMessageTable *content_table =
-        lifeline_find_by_url(parser->options->find_message, parser->options->context, url.bytes, url.count);
+        lifeline_find_by_url(&parser->options->types, url.bytes, url.count);
     if (content_table == NULL) return fail_at(parser, LIFELINE_UNKNOWN_MESSAGE, place);
     if (is_set(&table->fields[0], message) || is_set(&table->fields[1], message)) {
         return fail_at(parser, LIFELINE_DUPLICATE_FIELD, place);
@@ -319,7 +319,26 @@ static int64_t find_field(const LifelineMessageTable *table, LifelineTextToken n
     return -1;
 }
 
-static bool parse_named(TextParser *parser, const LifelineMessageTable *table, void *message) {
+// Reads the value of an extension, of which the name in brackets was read; `*found` is false when it is not known.
+static bool parse_extension(
+    TextParser *parser, const LifelineMessageTable *table, LifelineTextToken name, LifelineExtensions *extensions,
+    bool *found) {
+    const LifelineTypes *types = &parser->options->types;
+    const LifelineMessageTable *extension = NULL;
+    if (types->find_extension != NULL) {
+        extension = types->find_extension(types->context, table, 0, (const char *)name.bytes, name.count);
+    }
+    *found = extension != NULL;
+    if (extension == NULL) return true;
+    bool added;
+    LifelineExtension *place = lifeline_add_extension(extensions, parser->arena, extension, &added);
+    bool parsed = place == NULL ? fail(parser, LIFELINE_OUT_OF_MEMORY)
+                                : parse_field(parser, extension->fields, place->value);
+    return parsed || fail_in(parser, table, extension->fields->number);
+}
+
+static bool parse_named(
+    TextParser *parser, const LifelineMessageTable *table, void *message, LifelineExtensions *extensions) {
     LifelineTextToken name;
     lifeline_text_skip_space(&parser->input);
     const uint8_t *place = parser->input.next;
@@ -330,6 +349,9 @@ static bool parse_named(TextParser *parser, const LifelineMessageTable *table, v
         if (!lifeline_text_read_url(&parser->input, &name)) {
             return fail(parser, LIFELINE_SYNTAX) || fail_in(parser, table, 0);
         }
+        bool is_extension;
+        if (!parse_extension(parser, table, name, extensions, &is_extension)) return false;
+        if (is_extension) return true;
         if (parser->options->ignore_unknown_fields) return skip_unknown(parser) || fail_in(parser, table, 0);
         return fail_at(parser, LIFELINE_UNKNOWN_FIELD, place) || fail_in(parser, table, 0);
     }
@@ -347,17 +369,22 @@ static bool parse_named(TextParser *parser, const LifelineMessageTable *table, v
 
 // Reads fields up to the bracket that ends them, or to the end of the input where `end` is 0.
 static bool parse_fields(TextParser *parser, const LifelineMessageTable *table, void *message, char end) {
+    LifelineExtensions extensions = {.count = 0};
     bool parsed = true;
     while (parsed) {
         uint8_t next = lifeline_text_peek(&parser->input);
         bool is_at_end = parser->input.next == parser->input.end;
         if (end != 0 ? next == (uint8_t)end && !is_at_end : is_at_end) break;
         parsed = is_at_end ? fail(parser, LIFELINE_SYNTAX) || fail_in(parser, table, 0)
-                           : parse_named(parser, table, message);
+                           : parse_named(parser, table, message, &extensions);
         // A comma or a semicolon may end a field.
         if (parsed && !lifeline_text_take(&parser->input, ',')) lifeline_text_take(&parser->input, ';');
     }
     if (parsed && end != 0) lifeline_text_take(&parser->input, end);
+    LifelineFailure failure;
+    if (parsed && !lifeline_write_extensions(table, message, &extensions, parser->arena, &failure)) {
+        parsed = fail(parser, failure.status) || fail_in(parser, table, 0);
+    }
     // Also after a failure: readers rely on the order.
     bool sorted = sort_maps(parser, table, message);
     if (parsed && !sorted) return fail(parser, LIFELINE_OUT_OF_MEMORY) || fail_in(parser, table, 0);

@@ -1,10 +1,11 @@
 // Prints messages in text format.
+#include "content.h"
 #include "decoder.h"
 #include "fields.h"
-#include "any.h"
 #include "lifeline_text_format.h"
 #include "names.h"
 #include "text.h"
+#include "unknown_fields.h"
 #include "utf8.h"
 
 // One call of lifeline_text_print.
@@ -14,7 +15,7 @@ typedef struct TextPrinter {
     LifelineFailure *failure;
     uint32_t depth;   // how many messages may still stand inside each other
     uint32_t indent;  // how many are open
-    LifelineAnyBudget any_budget;
+    LifelineContentBudget budget;
 } TextPrinter;
 
 static bool cannot_print(TextPrinter *printer, LifelineStatus status) {
@@ -265,15 +266,16 @@ static bool print_unknown_fields(TextPrinter *printer, LifelineInput *input, uin
     return true;
 }
 
-static bool print_all_unknown_fields(TextPrinter *printer, const void *message) {
-    ProtobufCMessage base;
-    memcpy(&base, message, sizeof base);
-    for (unsigned index = 0; index < base.n_unknown_fields; index += 1) {
-        // Of a run of fields the first one's tag stands apart.
-        ProtobufCMessageUnknownField run = base.unknown_fields[index];
-        LifelineInput input = {.next = run.data, .end = run.data + run.len};
-        if (!print_unknown_field(printer, run.tag << 3 | (uint32_t)run.wire_type, &input, UNKNOWN_DEPTH)) return false;
-        if (!print_unknown_fields(printer, &input, 0, UNKNOWN_DEPTH)) return false;
+// Prints the unknown fields of a message by their numbers, but for extensions.
+static bool print_all_unknown_fields(
+    TextPrinter *printer, const LifelineMessageTable *table, const void *message,
+    const LifelineExtensions *extensions) {
+    LifelineUnknownFields fields = lifeline_unknown_fields(table, message);
+    LifelineUnknownField field;
+    while (lifeline_next_unknown_field(&fields, &field)) {
+        if (lifeline_find_extension(extensions, field.extension_tag >> 3) != NULL) continue;
+        LifelineInput input = {.next = field.value, .end = field.value + field.count};
+        if (!print_unknown_field(printer, field.tag, &input, UNKNOWN_DEPTH)) return false;
     }
     return true;
 }
@@ -291,8 +293,16 @@ static bool print_value(
     LifelineName name = table->names.names[2 * (field - table->fields)];
     const char *text = table->names.text + name.offset;
     size_t count = name.count;
-    if ((field->flags & LIFELINE_FIELD_GROUP) != 0) text = lifeline_group_name(field, &count);
-    if (!begin_field(printer) || !append(printer, text, count)) return false;
+    bool is_extension = table->extended != NULL;
+    if (is_extension) {
+        text = lifeline_extension_text_name(table, &count);
+    } else if ((field->flags & LIFELINE_FIELD_GROUP) != 0) {
+        text = lifeline_group_name(field, &count);
+    }
+    if (!begin_field(printer) || (is_extension && !append(printer, "[", 1)) || !append(printer, text, count)
+        || (is_extension && !append(printer, "]", 1))) {
+        return false;
+    }
     if (field->type == LIFELINE_TYPE_MESSAGE) {
         return print_body(printer, field->message, lifeline_load_message(field, value));
     }
@@ -327,20 +337,22 @@ static bool print_content(
     TextPrinter *printer, const LifelineMessageTable *table, const void *message, bool *printed) {
     ProtobufCBinaryData url = lifeline_load_bytes(lifeline_at(message, table->fields[0].offset));
     ProtobufCBinaryData bytes = lifeline_load_bytes(lifeline_at(message, table->fields[1].offset));
-    const LifelineMessageTable *content_table = lifeline_find_by_url(
-        printer->options->find_message, printer->options->context, url.data, url.len);
+    const LifelineMessageTable *content_table = lifeline_find_by_url(&printer->options->types, url.data, url.len);
     *printed = false;
     // An URL with other bytes could not be read back, and may be meant for a terminal.
     if (content_table == NULL || printer->depth == 0 || !is_plain_url(url)) return true;
-    LifelineAnyContent content;
-    LifelineStatus status = lifeline_any_open(
-        &content, content_table, bytes.data, bytes.len, printer->depth - 1, &printer->any_budget);
+    LifelineContent content;
+    const void *content_message;
+    LifelineStatus status = lifeline_open_message(
+        &content, content_table, bytes.data, bytes.len, printer->depth - 1, &printer->budget, &content_message);
     if (status != LIFELINE_OK) return true;
     *printed = begin_field(printer) && append(printer, "[", 1) && append(printer, url.data, url.len)
-               && append(printer, "]", 1) && print_body(printer, content_table, content.message);
-    lifeline_any_close(&content, &printer->any_budget);
+               && append(printer, "]", 1) && print_body(printer, content_table, content_message);
+    lifeline_close_content(&content, &printer->budget);
     return *printed;
 }
+
+static bool print_others(TextPrinter *printer, const LifelineMessageTable *table, const void *message);
 
 static bool print_fields(TextPrinter *printer, const LifelineMessageTable *table, const void *message) {
     bool printed = false;
@@ -356,7 +368,30 @@ static bool print_fields(TextPrinter *printer, const LifelineMessageTable *table
         }
         return false;
     }
-    return !printer->options->unknown_fields || print_all_unknown_fields(printer, message);
+    const ProtobufCMessage *base = message;
+    return base->n_unknown_fields == 0 || print_others(printer, table, message);
+}
+
+// Prints what stands among the unknown fields of a message: its extensions, and all else by numbers.
+static bool print_others(TextPrinter *printer, const LifelineMessageTable *table, const void *message) {
+    LifelineContent content;
+    LifelineExtensions extensions = {.count = 0};
+    if (printer->options->types.find_extension == NULL) {
+        return !printer->options->unknown_fields || print_all_unknown_fields(printer, table, message, &extensions);
+    }
+    LifelineStatus status = lifeline_open_extensions(
+        &content, table, message, &printer->options->types, printer->depth, &printer->budget, &extensions);
+    if (status != LIFELINE_OK) return cannot_print(printer, status);
+    bool printed = true;
+    for (size_t index = 0; printed && index < extensions.count; index += 1) {
+        const LifelineMessageTable *extension = extensions.all[index].table;
+        printed = print_field(printer, extension, extension->fields, extensions.all[index].value);
+    }
+    if (printed && printer->options->unknown_fields) {
+        printed = print_all_unknown_fields(printer, table, message, &extensions);
+    }
+    lifeline_close_content(&content, &printer->budget);
+    return printed;
 }
 
 bool lifeline_text_print(
@@ -365,7 +400,7 @@ bool lifeline_text_print(
     *failure = (LifelineFailure){.status = LIFELINE_OK};
     TextPrinter printer = {
         .options = options, .text = text, .failure = failure, .depth = options->maximum_depth,
-        .any_budget = lifeline_any_budget()};
+        .budget = lifeline_content_budget()};
     if (print_fields(&printer, table, message)) {
         // In one line every field stands a space from the next.
         bool ends_in_space = options->in_one_line && text->count > 0 && text->memory[text->count - 1] == ' ';

@@ -153,4 +153,13 @@ extension BorrowedStorage {
             return take { lifeline_message_copy(table, message, $0) }
         }
     }
+
+    /// Replaces an extension of `message`, which is in this storage, by `content`, of the extension's table.
+    func write(
+        _ content: UnsafeRawPointer,
+        as table: UnsafePointer<MessageTable>,
+        toExtensionsOf message: UnsafeMutableRawPointer
+    ) {
+        take { lifeline_extension_write(table, message, content, $0) ? () : nil }
+    }
 }

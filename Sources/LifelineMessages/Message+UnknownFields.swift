@@ -2,18 +2,20 @@ internal import CProtobufC
 
 extension Message {
     /// The fields that the message type does not know, with their tags, as they stood in the input. They are written
-    /// again, after all others, when the message is encoded.
+    /// again, after all others, when the message is encoded. Extensions are among them.
     public var unknownFields: [UInt8] {
         defer { extendLifetime(self) }
         return base.unknownFieldBytes
     }
 
-    /// Removes the fields that the message type does not know, but not those of submessages.
+    /// Removes the fields that the message type does not know, extensions with them, but not those of submessages.
     public mutating func removeUnknownFields() {
         guard base.n_unknown_fields > 0 else { return }
         let fields = UnsafeMutableRawPointer(_message.mutableFields(as: Self._table))
         fields.assumingMemoryBound(to: ProtobufCMessage.self).pointee.n_unknown_fields = 0
     }
+
+    var hasUnknownFields: Bool { base.n_unknown_fields > 0 }
 
     /// The base that every struct of protobuf-c begins with.
     private var base: ProtobufCMessage {

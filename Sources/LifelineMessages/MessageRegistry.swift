@@ -1,16 +1,53 @@
 internal import CLifelineMessages
 
-/// Message types by their full names: those that a `google.protobuf.Any` may hold in JSON and text format.
+/// Types of messages and extensions, for where only their names or numbers stand: messages in a `google.protobuf.Any` in
+/// JSON and text format, and extensions in those formats and in encoded messages.
 ///
 ///     let types = MessageRegistry([Sample_Chat_V1_ChatMessage.self, Sample_Chat_V1_User.self])
 ///     let json = try envelope.jsonString(options: JSONEncodingOptions(types: types))
+///
+/// For each `.proto` file that declares extensions, generated code has a registry with these.
 public struct MessageRegistry: Sendable {
     // An object, so that C can be given a reference to it. It is never changed once it is shared.
     private final class Storage: Sendable {
-        let types: [String: any Message.Type]
+        let messages: [String: any Message.Type]
+        /// By the number, and by the name between brackets.
+        let extensions: [ExtensionKey: any Message.Type]
+        let extensionsByName: [String: any Message.Type]
 
-        init(_ types: [String: any Message.Type]) {
-            self.types = types
+        init(_ types: some Sequence<any Message.Type>) {
+            var messages: [String: any Message.Type] = [:]
+            var extensions: [ExtensionKey: any Message.Type] = [:]
+            var extensionsByName: [String: any Message.Type] = [:]
+            for type in types {
+                if let key = ExtensionKey(type._table) {
+                    extensions[key] = type
+                    extensionsByName[type.protoMessageName] = type
+                    extensionsByName[type._table.extensionTextName] = type
+                } else {
+                    messages[type.protoMessageName] = type
+                }
+            }
+            (self.messages, self.extensions, self.extensionsByName) = (messages, extensions, extensionsByName)
+        }
+
+        var all: [any Message.Type] { Array(messages.values) + extensions.values }
+    }
+
+    /// An extension, by what stands in an encoded message.
+    private struct ExtensionKey: Hashable, @unchecked Sendable {
+        // @unchecked Sendable: the table is a constant.
+        let extended: UnsafePointer<MessageTable>
+        let number: UInt32
+
+        init(extended: UnsafePointer<MessageTable>, number: UInt32) {
+            (self.extended, self.number) = (extended, number)
+        }
+
+        /// Nil unless the table is an extension's.
+        init?(_ table: UnsafePointer<MessageTable>) {
+            guard let extended = table.pointee.extended else { return nil }
+            self.init(extended: extended, number: table.pointee.fields.pointee.number)
         }
     }
 
@@ -20,42 +57,75 @@ public struct MessageRegistry: Sendable {
     /// A registry without types.
     public init() {}
 
-    /// - Parameter types: the types; of two with one name, the last counts.
+    /// - Parameter types: messages and extensions; of two messages with one name, the last counts.
     public init(_ types: [any Message.Type]) {
-        storage = Storage(Dictionary(types.map { ($0.protoMessageName, $0) }, uniquingKeysWith: { $1 }))
+        storage = Storage(types)
     }
 
     /// The type of the message with this full name, such as `google.protobuf.Timestamp`.
-    public subscript(name: String) -> (any Message.Type)? { storage?.types[name] }
+    public subscript(name: String) -> (any Message.Type)? { storage?.messages[name] }
 
     /// Adds the types of another registry. Of two with one name, the other's counts.
     public mutating func add(_ other: MessageRegistry) {
-        guard let others = other.storage?.types else { return }
-        storage = Storage((storage?.types ?? [:]).merging(others, uniquingKeysWith: { $1 }))
+        guard let others = other.storage?.all else { return }
+        storage = Storage((storage?.all ?? []) + others)
     }
 
-    /// What C hands to ``findMessage``. Valid as long as the registry.
-    var context: UnsafeMutableRawPointer? { storage.map { Unmanaged.passUnretained($0).toOpaque() } }
+    /// Calls `body` with the types as C has them.
+    func withCTypes<Result>(_ body: (LifelineTypes) -> Result) -> Result {
+        withExtendedLifetime(storage) {
+            guard let storage else { return body(LifelineTypes()) }
+            let types = LifelineTypes(
+                find_message: { context, name, count in
+                    MessageRegistry.message(named: UnsafeRawBufferPointer(start: name, count: count), in: context)
+                },
+                find_extension: { context, extended, number, name, count in
+                    let name = name.map { UnsafeRawBufferPointer(start: $0, count: count) }
+                    return MessageRegistry.extension(of: extended, number: number, name: name, in: context)
+                },
+                context: Unmanaged.passUnretained(storage).toOpaque()
+            )
+            return body(types)
+        }
+    }
 
-    /// The table of a type of the registry with this context.
-    fileprivate static func table(
+    private static func storage(_ context: UnsafeMutableRawPointer?) -> Storage? {
+        context.map { Unmanaged<Storage>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    private static func message(
         named name: UnsafeRawBufferPointer,
-        in context: UnsafeMutableRawPointer
+        in context: UnsafeMutableRawPointer?
     ) -> UnsafePointer<MessageTable>? {
-        let storage = Unmanaged<Storage>.fromOpaque(context).takeUnretainedValue()
         // Strings that differ in their bytes may be equal.
-        guard let type = storage.types[String(decoding: name, as: UTF8.self)],
+        guard let type = storage(context)?.messages[String(decoding: name, as: UTF8.self)],
             name.elementsEqual(type.protoMessageName.utf8)
         else { return nil }
         return type._table
     }
+
+    private static func `extension`(
+        of extended: UnsafePointer<MessageTable>,
+        number: UInt32,
+        name: UnsafeRawBufferPointer?,
+        in context: UnsafeMutableRawPointer?
+    ) -> UnsafePointer<MessageTable>? {
+        guard let storage = storage(context) else { return nil }
+        guard let name else { return storage.extensions[ExtensionKey(extended: extended, number: number)]?._table }
+        let text = String(decoding: name, as: UTF8.self)
+        guard let table = storage.extensionsByName[text]?._table, table.pointee.extended == extended,
+            name.elementsEqual(table.extensionTextName.utf8)
+                || name.elementsEqual(String(cString: table.pointee.full_name).utf8)
+        else { return nil }
+        return table
+    }
 }
 
-/// Finds the table of a type for C.
-func findMessage(
-    in context: UnsafeMutableRawPointer?,
-    named name: UnsafePointer<CChar>,
-    count: Int
-) -> UnsafePointer<MessageTable>? {
-    context.flatMap { MessageRegistry.table(named: UnsafeRawBufferPointer(start: name, count: count), in: $0) }
+extension UnsafePointer<MessageTable> {
+    /// The name between brackets in text format, of an extension.
+    fileprivate var extensionTextName: String {
+        var count = 0
+        let name = lifeline_extension_text_name(self, &count)
+        return String(decoding: UnsafeRawBufferPointer(start: name, count: count), as: UTF8.self)
+    }
 }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "random.h"
+#include "types.h"
 #include "wire.h"
 
 namespace differential {
@@ -171,8 +172,17 @@ EngineResult run_engine(
         return result;
     }
     result.encoded = *encoded;
+    // C++ reads extensions as it does other fields.
+    LifelineTypes types{nullptr, find_extension, nullptr};
+    LifelineDecodeOptions options{maximum_depth, lifeline_arena_budget(budget), accept_malformed_text};
+    if (!lifeline_extensions_check(table, message, &types, true, &options, &failure)) {
+        result.status = failure.status;
+        if (failure.status == LIFELINE_OK) result.broken_law = "a failure has a status";
+        return result;
+    }
     LifelineFailure missing;
-    result.missing_required = lifeline_message_missing_required(table, message, &missing);
+    result.missing_required = lifeline_message_missing_required(table, message, &missing)
+                              || !lifeline_extensions_check(table, message, &types, false, &options, &missing);
     result.broken_law = broken_law(table, message, result.encoded, path, accept_malformed_text);
     return result;
 }

@@ -107,7 +107,7 @@ JSONParsed parse_json(const LifelineMessageTable *table, std::string_view text, 
         parsed.status = LIFELINE_OUT_OF_MEMORY;
         return parsed;
     }
-    LifelineJSONParseOptions options{find_message, nullptr, settings.maximum_depth, settings.ignores_unknown};
+    LifelineJSONParseOptions options{{find_message, nullptr, nullptr}, settings.maximum_depth, settings.ignores_unknown};
     LifelineFailure failure;
     size_t offset = 0;
     bool accepted = lifeline_json_parse(
@@ -148,7 +148,7 @@ JSONPrinted print_json(
         return printed;
     }
     LifelineJSONPrintOptions options{
-        write_shortest<double>, write_shortest<float>, find_message, nullptr, deepest_message,
+        write_shortest<double>, write_shortest<float>, {find_message, nullptr, nullptr}, deepest_message,
         settings.enums_as_numbers, settings.int64_as_numbers, settings.proto_names, settings.absent_fields};
     std::unique_ptr<uint8_t[]> lent(new uint8_t[capacity]);
     LifelineText text;

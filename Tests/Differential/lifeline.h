@@ -5,6 +5,7 @@ extern "C" {
 #include <protobuf-c/protobuf-c.h>
 
 #include "lifeline_arena.h"
+#include "lifeline_extensions.h"
 #include "lifeline_json.h"
 #include "lifeline_message.h"
 #include "lifeline_table.h"

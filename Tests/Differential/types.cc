@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <map>
 
 #include <google/protobuf/api.pb.h>
 #include <google/protobuf/descriptor.pb.h>
@@ -56,12 +57,20 @@ private:
 
 DynamicTypes *dynamic_types = nullptr;
 
+std::map<std::pair<const LifelineMessageTable *, uint32_t>, const LifelineMessageTable *> extensions;
+
 const Message *generated_prototype(const std::string &name) {
     const Descriptor *type = google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(name);
     return type == nullptr ? nullptr : google::protobuf::MessageFactory::generated_factory()->GetPrototype(type);
 }
 
 }  // namespace
+
+const LifelineMessageTable *find_extension(
+    void *, const LifelineMessageTable *extended, uint32_t number, const char *, size_t) {
+    auto found = extensions.find(std::pair(extended, number));
+    return found == extensions.end() ? nullptr : found->second;
+}
 
 std::vector<MessageType> load_types(const std::string &descriptor_set_path) {
     google::protobuf::Api::default_instance();  // keeps the well-known types' classes linked
@@ -70,6 +79,10 @@ std::vector<MessageType> load_types(const std::string &descriptor_set_path) {
     std::vector<MessageType> types;
     for (const LifelineMessageTable *table : tables) {
         if ((table->flags & LIFELINE_MESSAGE_MAP_ENTRY) != 0) continue;
+        if (table->extended != nullptr) {
+            extensions.emplace(std::pair(table->extended, table->fields->number), table);
+            continue;
+        }
         const Message *prototype = generated_prototype(table->full_name);
         bool is_dynamic = prototype == nullptr;
         if (is_dynamic) prototype = dynamic.prototype(table->full_name);

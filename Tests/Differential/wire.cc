@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include <google/protobuf/descriptor.pb.h>
+
 namespace differential {
 
 using google::protobuf::Descriptor;
@@ -26,6 +28,7 @@ private:
         if (depth > deepest) return false;
         std::map<uint32_t, uint32_t> seen;
         while (!rest_.empty()) {
+            std::string_view start = rest_;
             uint64_t tag = 0;
             if (!read_varint(5, tag)) return false;
             if (tag > UINT32_MAX) facts_.tag_over_32_bits = true;
@@ -37,6 +40,10 @@ private:
             const FieldDescriptor *known = type == nullptr ? nullptr : type->FindFieldByNumber(field.number);
             if (!read_value(known, depth, field)) return false;
             note(type, known, field, seen);
+            bool in_message_set = type != nullptr && type->options().message_set_wire_format();
+            if (in_message_set && !is_plain_item(field, start.substr(0, start.size() - rest_.size()))) {
+                facts_.other_item = true;
+            }
             fields.push_back(std::move(field));
         }
         if (type != nullptr && type->map_key() != nullptr && seen.size() < 2 && !is_proto3(type->file())) {
@@ -62,6 +69,14 @@ private:
             default:
                 return false;
         }
+    }
+
+    // Whether a field of a message set is an item as C++ writes it: in shortest form, a type and a message in a group.
+    static bool is_plain_item(const WireField &field, std::string_view bytes) {
+        return field.wire_type == start_group && field.number == 1 && field.fields.size() == 2
+               && field.fields[0].number == 2 && field.fields[0].wire_type == varint && field.fields[0].value >= 4
+               && field.fields[0].value < 1u << 29 && field.fields[1].number == 3
+               && field.fields[1].wire_type == length_delimited && write_wire({field}) == bytes;
     }
 
     static const Descriptor *type_of_group(const FieldDescriptor *known) {
@@ -160,7 +175,6 @@ private:
         if (type == nullptr) return;
         if (known == nullptr) {
             facts_.unknown = true;
-            if (type->IsExtensionNumber(static_cast<int>(field.number))) facts_.extension = true;
             return;
         }
         if (field.wire_type != own_wire_type(known)) {

@@ -43,12 +43,12 @@ struct WireFacts {
     bool merge = false;            // a submessage that is not repeated occurs again, also as a oneof's member
     bool other_wire_type = false;  // a known field with a wire type that is not its own
     bool unknown = false;          // a field whose number the type does not declare
-    bool extension = false;        // one that is declared by others
     bool unknown_number_of_closed_enum = false;
     bool unknown_number_of_open_enum_in_proto2 = false;  // of an enum of proto3, in a message of proto2
     bool high_bool_in_map = false;                       // a map's bool that is true, but not by its lower 32 bits
     bool incomplete_proto2_entry = false;                // of a map: without key or without value
     bool negative_zero = false;                          // as a floating-point number that has no presence
+    bool other_item = false;  // a message set has something else than items as C++ writes them
 };
 
 struct WireMessage {

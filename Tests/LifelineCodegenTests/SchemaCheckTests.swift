@@ -5,23 +5,6 @@ import Testing
 @testable import LifelineCodegen
 
 @Suite struct SchemaCheckTests {
-    @Test func aMessageSetIsRefused() throws {
-        let response = generate(
-            try .compiling(
-                """
-                syntax = "proto2";
-
-                message Set {
-                  option message_set_wire_format = true;
-                  extensions 4 to max;
-                }
-                """
-            )
-        )
-        #expect(response.error.hasPrefix("test.proto:3: message Set has the option message_set_wire_format"))
-        #expect(response.error.contains("google.protobuf.Any"))
-    }
-
     @Test func editionsAreRefused() {
         let response = generate(
             .with {
@@ -39,13 +22,6 @@ import Testing
         #expect(response.error.hasPrefix("new.proto: "))
         #expect(response.error.contains("editions are not supported"))
         #expect(response.error.contains("Declare syntax = \"proto3\""))
-    }
-
-    @Test func placesAreLeftOutWhereProtocSendsNone() throws {
-        let set = "message M { option message_set_wire_format = true; extensions 4 to max; }"
-        var request = try Request.compiling("syntax = \"proto2\"; \(set)")
-        request.protoFile[0].clearSourceCodeInfo()
-        #expect(generate(request).error.hasPrefix("test.proto: message M has the option message_set_wire_format"))
     }
 
     @Test func aFileThatWasNotSentIsNamed() {

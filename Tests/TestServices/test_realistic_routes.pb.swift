@@ -3,8 +3,9 @@
 
 public import CTestServices
 public import LifelineMessages
+public import LifelineWellKnownTypes
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion2  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public struct Test_Realistic_Routes_Route: LifelineMessages.Message {
     @inlinable public var get: String {
@@ -123,4 +124,137 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion2
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
+
+@frozen public struct Test_Realistic_Routes_Extensions_route: LifelineMessages.MessageExtension {
+    @inlinable public var value: Test_Realistic_Routes_Route {
+        _read { yield Test_Realistic_Routes_Route(_reading: _message.pointee.has_value_case.rawValue == 50111 ? _message.pointee.value : nil, in: _message) }
+        set {
+            let fields = _mutableFields()
+            fields.pointee.value = _message.copy(newValue)
+            fields.pointee.has_value_case.rawValue = 50111
+        }
+        _modify {
+            let fields = _mutableFields()
+            if fields.pointee.has_value_case.rawValue != 50111 {
+                fields.pointee.value = _message.create(Test_Realistic_Routes_Route.self)
+                fields.pointee.has_value_case.rawValue = 50111
+            }
+            let original = fields.pointee.value
+            var lent = _message.lend(original, as: Test_Realistic_Routes_Route.self)
+            fields.pointee.value = nil
+            defer {
+                let settled = _message.settle(&lent, from: original, as: Self._table)
+                _message.fields.pointee.value = settled
+            }
+            yield &lent
+        }
+    }
+    /// Whether `value` is set.
+    @inlinable public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50111 }
+    /// Forgets `value`; it then reads as its default.
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
+
+    public typealias Extended = Google_Protobuf_MethodOptions
+    public typealias _Fields = CTestServices.Test__Realistic__Routes__RouteN2
+    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__routes__route__n2__get_table() }
+    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+}
+
+@frozen public struct Test_Realistic_Routes_Extensions_scopes: LifelineMessages.MessageExtension {
+    @inlinable public var value: LifelineMessages.RepeatedField<String> {
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
+        set {
+            let fields = _mutableFields()
+            let list = _message.copy(newValue)
+            fields.pointee.value = list._elements
+            fields.pointee.n_value = list.count
+        }
+        _modify {
+            let fields = _mutableFields()
+            var list = _message.lend(fields.pointee.value, count: fields.pointee.n_value, of: String.self)
+            (fields.pointee.value, fields.pointee.n_value) = (nil, 0)
+            defer {
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.value = list._elements
+                _message.fields.pointee.n_value = list.count
+            }
+            yield &list
+        }
+    }
+
+    public typealias Extended = Google_Protobuf_MethodOptions
+    public typealias _Fields = CTestServices.Test__Realistic__Routes__Scopes
+    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__routes__scopes__get_table() }
+    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+}
+
+@frozen public struct Test_Realistic_Routes_Extensions_default_host: LifelineMessages.MessageExtension {
+    @inlinable public var value: String {
+        get { _message.pointee.has_value_case.rawValue == 50111 ? _message.string(_message.pointee.value) : "" }
+        set {
+            let fields = _mutableFields()
+            if fields.pointee.has_value_case.rawValue != 50111 {
+                fields.pointee.value = _message.emptyBytes
+            }
+            fields.pointee.has_value_case.rawValue = 50111
+            _message.assign(newValue, to: &fields.pointee.value)
+        }
+    }
+    /// Whether `value` is set.
+    @inlinable public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50111 }
+    /// Forgets `value`; it then reads as its default.
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
+    /// Calls `body` with the text of `value`, without a copy.
+    @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.pointee.has_value_case.rawValue == 50111 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.value, body)
+    }
+
+    public typealias Extended = Google_Protobuf_ServiceOptions
+    public typealias _Fields = CTestServices.Test__Realistic__Routes__DefaultHost
+    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__routes__default_host__get_table() }
+    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+}
+
+extension Google_Protobuf_MethodOptions {
+    public var Test_Realistic_Routes_route: Test_Realistic_Routes_Route {
+        get { self[Test_Realistic_Routes_Extensions_route.self] }
+        set { self[Test_Realistic_Routes_Extensions_route.self] = newValue }
+    }
+    /// Whether `Test_Realistic_Routes_route` is set.
+    public var hasTest_Realistic_Routes_route: Bool { hasExtension(Test_Realistic_Routes_Extensions_route.self) }
+    /// Forgets `Test_Realistic_Routes_route`; it then reads as its default.
+    public mutating func clearTest_Realistic_Routes_route() { clearExtension(Test_Realistic_Routes_Extensions_route.self) }
+}
+
+extension Google_Protobuf_MethodOptions {
+    public var Test_Realistic_Routes_scopes: LifelineMessages.RepeatedField<String> {
+        get { self[Test_Realistic_Routes_Extensions_scopes.self] }
+        set { self[Test_Realistic_Routes_Extensions_scopes.self] = newValue }
+    }
+}
+
+extension Google_Protobuf_ServiceOptions {
+    public var Test_Realistic_Routes_defaultHost: String {
+        get { self[Test_Realistic_Routes_Extensions_default_host.self] }
+        set { self[Test_Realistic_Routes_Extensions_default_host.self] = newValue }
+    }
+    /// Whether `Test_Realistic_Routes_defaultHost` is set.
+    public var hasTest_Realistic_Routes_defaultHost: Bool { hasExtension(Test_Realistic_Routes_Extensions_default_host.self) }
+    /// Forgets `Test_Realistic_Routes_defaultHost`; it then reads as its default.
+    public mutating func clearTest_Realistic_Routes_defaultHost() { clearExtension(Test_Realistic_Routes_Extensions_default_host.self) }
+}
+
+/// The extensions that test/realistic/routes.proto declares.
+public let Test_Realistic_Routes_Routes_Extensions = LifelineMessages.MessageRegistry([
+    Test_Realistic_Routes_Extensions_route.self,
+    Test_Realistic_Routes_Extensions_scopes.self,
+    Test_Realistic_Routes_Extensions_default_host.self,
+])
 

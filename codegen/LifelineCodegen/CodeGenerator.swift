@@ -31,9 +31,11 @@ package struct CodeGenerator {
         for request: Google_Protobuf_Compiler_CodeGeneratorRequest
     ) throws -> [File] {
         let options = try GeneratorOptions(parameter: request.parameter)
-        try SchemaCheck.check(request.protoFile, generating: request.fileToGenerate)
+        try SchemaCheck.check(request.protoFile)
         try checkPaths(of: request.fileToGenerate, options: options)
 
+        var request = request
+        request.protoFile = request.protoFile.map(ExtensionMessages.declared)
         let schema = Schema(DescriptorSet(protos: request.protoFile))
         let descriptors = try request.fileToGenerate.map { name in
             guard let file = schema.descriptors.fileDescriptor(named: name) else {

@@ -10,6 +10,8 @@ struct Schema {
     private let messagesThatReachRequired: Set<String>
     /// Likewise of a `string` that may hold anything: proto2's.
     private let messagesThatReachUncheckedText: Set<String>
+    /// By their full names, which are those of the messages that stand for them, too: see ``ExtensionMessages``.
+    private let extensions: [String: FieldDescriptor]
 
     init(_ descriptors: DescriptorSet) {
         self.descriptors = descriptors
@@ -18,14 +20,31 @@ struct Schema {
         messagesThatReachUncheckedText = Self.messages(among: messages) {
             $0.type == .string && !$0.requiresUTF8Validation
         }
+        extensions = Dictionary(
+            descriptors.files.flatMap(\.allExtensions).map { ($0.fullName, $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
         names = CNames(files: descriptors.files)
-        swiftNames = SwiftNames(files: descriptors.files)
+        swiftNames = SwiftNames(files: descriptors.files, extensions: extensions)
     }
 
     func reachesRequiredField(_ message: Descriptor) -> Bool { messagesThatReachRequired.contains(message.fullName) }
 
     func reachesUncheckedText(_ message: Descriptor) -> Bool {
         messagesThatReachUncheckedText.contains(message.fullName)
+    }
+
+    /// The extension that `message` stands for; nil for one of the .proto file's.
+    func extensionOf(_ message: Descriptor) -> FieldDescriptor? { extensions[message.fullName] }
+
+    /// The message that stands for an extension.
+    func message(of field: FieldDescriptor) -> Descriptor? { descriptors.descriptor(named: field.fullName) }
+
+    /// The other files that declare a message which an extension of `file` is for.
+    static func filesOfExtendedMessages(in file: FileDescriptor) -> [FileDescriptor] {
+        let files = file.allExtensions.compactMap { $0.containingType.file }.filter { $0 !== file }
+        return Dictionary(files.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first }).values
+            .sorted { $0.name < $1.name }
     }
 
     /// From the messages with such a field to those that hold them, and so on: each message is looked at once.

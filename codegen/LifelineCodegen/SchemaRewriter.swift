@@ -9,7 +9,7 @@ internal import SwiftProtobufPluginLibrary
 ///   that the struct says whether the field is there.
 /// - Maps become the repeated entry messages that they are on the wire.
 /// - Defaults are dropped: the Swift getters have them, and protoc-gen-c writes `inf` where C has no such word.
-/// - Extensions, services, custom options and all else that makes no struct are dropped, and so are imports only for them.
+/// - Services, options and all else that makes no struct are dropped, and so are imports only for them.
 struct SchemaRewriter {
     private let schema: Schema
 

@@ -7,8 +7,9 @@ struct SwiftContext {
     /// The module with the sessions that services are called over.
     static let sessions = "Lifeline"
 
-    let names: CNames
-    let swiftNames: SwiftNames
+    private let schema: Schema
+    var names: CNames { schema.names }
+    var swiftNames: SwiftNames { schema.swiftNames }
     let options: GeneratorOptions
     /// For the cases of enums.
     private let namer: SwiftProtobufNamer
@@ -21,8 +22,7 @@ struct SwiftContext {
     init(file: FileDescriptor, schema: Schema, options: GeneratorOptions, generating files: [String]) {
         let mappings = ProtoFileToModuleMappings(swiftProtobufModuleName: "")
         namer = SwiftProtobufNamer(currentFile: file, protoFileToModuleMappings: mappings)
-        names = schema.names
-        swiftNames = schema.swiftNames
+        self.schema = schema
         self.options = options
         generatedFiles = options.services == .only ? [] : Set(files)
         nestedNames = Self.typeNames(of: file, in: schema.swiftNames).nested
@@ -82,6 +82,20 @@ struct SwiftContext {
         case .enum: qualified(swiftNames.path(field.enumType), from: field.enumType.file)
         case .message, .group: qualified(swiftNames.path(field.messageType), from: field.messageType.file)
         }
+    }
+
+    /// The Swift type of an extension's value.
+    func valueType(of field: FieldDescriptor) -> String {
+        let element = elementType(of: field)
+        return field.isRepeated ? "\(runtime("RepeatedField"))<\(element)>" : element
+    }
+
+    /// The extension that `message` stands for; nil for one of the .proto file's.
+    func extensionOf(_ message: Descriptor) -> FieldDescriptor? { schema.extensionOf(message) }
+
+    /// The Swift type of the message that an extension is for.
+    func extendedType(of field: FieldDescriptor) -> String {
+        qualified(swiftNames.path(field.containingType), from: field.containingType.file)
     }
 
     /// The Swift type of a method's messages, which stands in no other type. One of another module that has no prefix may be

@@ -4,11 +4,13 @@ internal import SwiftProtobufPluginLibrary
 /// Writes the Swift of one .proto file.
 struct SwiftFileGenerator {
     private let file: FileDescriptor
+    private let schema: Schema
     private let context: SwiftContext
     private let serviceNames: ServiceNames
 
     init(file: FileDescriptor, schema: Schema, options: GeneratorOptions, generating files: [String]) {
         self.file = file
+        self.schema = schema
         context = SwiftContext(file: file, schema: schema, options: options, generating: files)
         serviceNames = ServiceNames(file: file, swiftNames: schema.swiftNames)
     }
@@ -33,6 +35,9 @@ struct SwiftFileGenerator {
         }
         for type in enums { SwiftEnumGenerator(type: type, context: context).print(to: &printer) }
         for message in messages { SwiftMessageGenerator(message: message, context: context).print(to: &printer) }
+        if !extensions.isEmpty {
+            SwiftExtensionGenerator(file: file, schema: schema, context: context).print(to: &printer)
+        }
         for service in services {
             SwiftServiceGenerator(service: service, names: serviceNames, context: context).print(to: &printer)
         }
@@ -46,6 +51,8 @@ struct SwiftFileGenerator {
     private var messages: [Descriptor] {
         context.options.services == .only ? [] : file.messages.filter { !$0.options.mapEntry }
     }
+
+    private var extensions: [FieldDescriptor] { context.options.services == .only ? [] : file.allExtensions }
 
     private var services: [ServiceDescriptor] { context.options.services == .leftOut ? [] : file.services }
 
@@ -74,7 +81,7 @@ struct SwiftFileGenerator {
     private var filesOfUsedTypes: [FileDescriptor] {
         let ofMethods = services.flatMap(serviceNames.methods).flatMap(\.usedMessages).compactMap(\.file)
         if messages.isEmpty { return ofMethods }
-        return ofMethods
+        return ofMethods + Schema.filesOfExtendedMessages(in: file)
             + file.files { field in
                 switch field.type {
                 case .message, .group: field.messageType.file

@@ -14,9 +14,12 @@ struct SwiftMessageGenerator {
     func print(to printer: inout SourcePrinter) {
         let modifier = context.modifier
         let reference = "\(context.runtime("MessageReference"))<_Fields>"
-        printer.printComments(message.protoSourceCommentsWithDeprecation())
+        let field = context.extensionOf(message)
+        let conformance = context.runtime(field == nil ? "Message" : "MessageExtension")
+        let comments = field?.protoSourceCommentsWithDeprecation() ?? message.protoSourceCommentsWithDeprecation()
+        printer.printComments(comments)
         printer.print(
-            "\(context.frozenModifier)struct \(context.swiftNames.relativeName(message)): \(context.runtime("Message")) {"
+            "\(context.frozenModifier)struct \(context.swiftNames.relativeName(message)): \(conformance) {"
         )
         printer.withIndentation { printer in
             for field in message.fields { printField(field, to: &printer) }
@@ -24,9 +27,11 @@ struct SwiftMessageGenerator {
                 SwiftOneofGenerator(oneof: oneof, context: context).print(to: &printer)
             }
             for type in message.enums { SwiftEnumGenerator(type: type, context: context).print(to: &printer) }
-            for nested in message.messages where !nested.options.mapEntry {
+            for nested in message.messages where !nested.options.mapEntry && context.extensionOf(nested) == nil {
                 SwiftMessageGenerator(message: nested, context: context).print(to: &printer)
             }
+            printExtensions(to: &printer)
+            if let field { printer.print("\(modifier)typealias Extended = \(context.extendedType(of: field))") }
             printer.print(
                 "\(modifier)typealias _Fields = \(context.options.cTarget).\(context.names.type(message))",
                 "\(context.inlinableModifier)static var _table: \(context.standard("UnsafePointer"))<"
@@ -36,6 +41,17 @@ struct SwiftMessageGenerator {
                     + "{ _message.mutableFields(as: Self._table) }",
                 "\(context.inlinableModifier)init(_message: \(reference)) { self._message = _message }"
             )
+        }
+        printer.print("}", "")
+    }
+
+    /// Prints the types of the extensions that are declared in the message.
+    private func printExtensions(to printer: inout SourcePrinter) {
+        let extensions = message.messages.filter { context.extensionOf($0) != nil }
+        if extensions.isEmpty { return }
+        printer.print("\(context.modifier)enum \(SwiftNames.extensionScope) {")
+        printer.withIndentation { printer in
+            for nested in extensions { SwiftMessageGenerator(message: nested, context: context).print(to: &printer) }
         }
         printer.print("}", "")
     }

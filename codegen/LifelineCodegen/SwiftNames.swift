@@ -19,6 +19,8 @@ struct SwiftNames {
     }
 
     /// What generated code needs under its own name, wherever it stands.
+    /// The type that holds the extensions which a message declares.
+    static let extensionScope = "Extensions"
     private static let reservedTypes: Set<String> = ["_CValue", "_Fields", SwiftContext.runtime]
 
     // By full names in the .proto file; those of types are relative to the type around them.
@@ -26,21 +28,30 @@ struct SwiftNames {
     private var properties: [String: Property] = [:]
     private var oneofTypes: [String: String] = [:]
     private var oneofProperties: [String: String] = [:]
+    /// Full names of the messages that stand for extensions which are declared in a message.
+    private var nestedExtensions: Set<String> = []
+    /// By the names of files.
+    private var registries: [String: String] = [:]
 
-    init(files: [FileDescriptor]) {
+    /// - Parameter extensions: by their full names, which are those of the messages that stand for them.
+    init(files: [FileDescriptor], extensions: [String: FieldDescriptor]) {
         for file in files {
             // Without a module for the well-known types, which the namer would look for in swift-protobuf's.
             let mappings = ProtoFileToModuleMappings(swiftProtobufModuleName: "")
             let namer = SwiftProtobufNamer(currentFile: file, protoFileToModuleMappings: mappings)
             // Nothing nested stands where services name this module.
             var taken = Self.reservedTypes.union([SwiftContext.sessions])
-            addTypes(file.messages, file.enums, taken: &taken, namer: namer)
+            addTypes(file.messages, file.enums, extensions, taken: &taken, namer: namer)
+            if !file.allExtensions.isEmpty { registries[file.name] = Self.registry(of: file, taken: &taken, namer: namer) }
         }
+        // Now that all fields have their names.
+        for field in files.flatMap(\.allExtensions) { addProperty(of: field) }
     }
 
     private mutating func addTypes(
         _ messages: [Descriptor],
         _ enums: [EnumDescriptor],
+        _ extensions: [String: FieldDescriptor],
         taken: inout Set<String>,
         namer: SwiftProtobufNamer
     ) {
@@ -48,18 +59,23 @@ struct SwiftNames {
             types[type.fullName] = Self.unique(namer.relativeName(enum: type), suffix: "Enum", taken: &taken)
         }
         for message in messages where !message.options.mapEntry {
-            types[message.fullName] = Self.unique(
-                namer.relativeName(message: message),
-                suffix: "Message",
-                taken: &taken
-            )
+            let field = extensions[message.fullName]
+            let name = field.map(namer.relativeName(extensionField:)) ?? namer.relativeName(message: message)
+            let suffix = field == nil ? "Message" : "Extension"
+            types[message.fullName] = Self.unique(name, suffix: suffix, taken: &taken)
+            if field?.extensionScope != nil { nestedExtensions.insert(message.fullName) }
         }
-        for message in messages { addMembers(of: message, namer: namer) }
+        for message in messages { addMembers(of: message, extensions, namer: namer) }
     }
 
-    private mutating func addMembers(of message: Descriptor, namer: SwiftProtobufNamer) {
+    private mutating func addMembers(
+        of message: Descriptor,
+        _ extensions: [String: FieldDescriptor],
+        namer: SwiftProtobufNamer
+    ) {
         var taken = Self.reservedTypes
-        addTypes(message.messages, message.enums, taken: &taken, namer: namer)
+        if !message.extensions.isEmpty { taken.insert(Self.extensionScope) }
+        addTypes(message.messages, message.enums, extensions, taken: &taken, namer: namer)
         // By number, for a field that is added later has a higher one, and must not rename an older field.
         for field in message.fields.sorted(by: { $0.number < $1.number }) {
             properties[field.fullName] = Self.property(of: field, taken: &taken, namer: namer)
@@ -73,6 +89,34 @@ struct SwiftNames {
                 taken: &taken
             )
         }
+    }
+
+    /// The property of an extension stands in a type that may be of another file, beside others that this one does not see:
+    /// its name begins with the package's, or with that of the message around it.
+    private mutating func addProperty(of field: FieldDescriptor) {
+        let mappings = ProtoFileToModuleMappings(swiftProtobufModuleName: "")
+        let namer = SwiftProtobufNamer(currentFile: field.file, protoFileToModuleMappings: mappings)
+        let names = namer.messagePropertyNames(extensionField: field)
+        let taken = Set(
+            field.containingType.fields.flatMap { (field: FieldDescriptor) in
+                let names = property(field)
+                return [names.name, names.has, names.clear]
+            }
+        )
+        let isTaken = !taken.isDisjoint(with: [names.value, names.has, names.clear])
+        let suffix = isTaken ? "_\(field.number)" : ""
+        properties[field.fullName] = Property(
+            name: isTaken ? names.value.withoutBackticks + suffix : names.value,
+            has: names.has + suffix,
+            clear: names.clear + suffix,
+            withSpan: ""
+        )
+    }
+
+    private static func registry(of file: FileDescriptor, taken: inout Set<String>, namer: SwiftProtobufNamer) -> String {
+        let base = file.name.withoutProtoSuffix.split(separator: "/").last.map(String.init) ?? ""
+        let name = namer.typePrefix(forFile: file) + NamingUtils.toUpperCamelCase(base) + "_Extensions"
+        return unique(name, suffix: "_", taken: &taken)
     }
 
     private static func property(
@@ -121,7 +165,8 @@ extension SwiftNames {
 
     /// The names of the types around `message` and its own, outermost first.
     func path(_ message: Descriptor) -> [String] {
-        (message.containingType.map(path) ?? []) + [relativeName(message)]
+        let scope = nestedExtensions.contains(message.fullName) ? [Self.extensionScope] : []
+        return (message.containingType.map(path) ?? []) + scope + [relativeName(message)]
     }
 
     /// The names of the messages around `type` and its own, outermost first.
@@ -132,6 +177,9 @@ extension SwiftNames {
     func property(_ field: FieldDescriptor) -> Property {
         properties[field.fullName] ?? Property(name: field.name, has: "", clear: "", withSpan: "")
     }
+
+    /// The registry of the extensions that a file declares.
+    func registry(of file: FileDescriptor) -> String { registries[file.name] ?? "" }
 
     func type(_ oneof: OneofDescriptor) -> String { oneofTypes[oneof.fullName] ?? oneof.name }
     func property(_ oneof: OneofDescriptor) -> String { oneofProperties[oneof.fullName] ?? oneof.name }

@@ -6,7 +6,7 @@ extension SwiftProperty {
     func printRepeated(to printer: inout SourcePrinter) {
         guard case .repeated(let count) = presence else { return }
         let (readCount, writtenCount) = ("_message.pointee.\(count)", "fields.pointee.\(count)")
-        let list = "\(context.runtime("RepeatedField"))<\(type)>"
+        let list = context.valueType(of: field)
         printProperty(ofType: list, to: &printer) { printer in
             printer.print("_read { yield \(list)(_in: _message, \(value), count: \(readCount)) }")
             printer.print(

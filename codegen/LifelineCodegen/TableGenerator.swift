@@ -75,8 +75,9 @@ struct TableGenerator {
             "#endif",
             ""
         )
-        for other in file.filesOfUsedMessages {
-            printer.print("#include \"\(other.name.withoutProtoSuffix).lifeline.h\"")
+        let extended = Schema.filesOfExtendedMessages(in: file).map(\.name)
+        for other in Set(file.filesOfUsedMessages.map(\.name) + extended).sorted() {
+            printer.print("#include \"\(other.withoutProtoSuffix).lifeline.h\"")
         }
         printer.print("#include <stddef.h>", "")
         for type in enums { printEnum(type, to: &printer) }
@@ -131,13 +132,17 @@ struct TableGenerator {
             printer.withIndentation { for group in groups { print(group, of: message, to: &$0) } }
             printer.print("};")
         }
-        let fieldNames = NameTable(fields.flatMap { [$0.name, $0.jsonName ?? $0.name] })
+        let extended = schema.extensionOf(message)?.containingType
+        let fieldNames = NameTable(
+            fields.flatMap { [extended == nil ? $0.name : $0.jsonName ?? $0.name, $0.jsonName ?? $0.name] }
+        )
         if !fields.isEmpty { fieldNames.print(as: prefix, to: &printer) }
         let denseCount = zip(fields, 1...).prefix { $0.number == $1 }.count
         var flags: [String] = []
         if message.options.mapEntry { flags.append("LIFELINE_MESSAGE_MAP_ENTRY") }
         if schema.reachesRequiredField(message) { flags.append("LIFELINE_MESSAGE_HAS_REQUIRED") }
         if schema.reachesUncheckedText(message) { flags.append("LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT") }
+        if message.options.messageSetWireFormat { flags.append("LIFELINE_MESSAGE_SET") }
         if fields.contains(where: { $0.hasEscapedJSONName }) { flags.append("LIFELINE_MESSAGE_HAS_ESCAPED_NAMES") }
         printer.print(
             "const LifelineMessageTable \(prefix)__table = {",
@@ -160,6 +165,7 @@ struct TableGenerator {
         }
         if !fields.isEmpty { printer.print("    .names = \(fieldNames.value(as: prefix)),") }
         if let wellKnown = message.wellKnown { printer.print("    .well_known = LIFELINE_WELL_KNOWN_\(wellKnown),") }
+        if let extended { printer.print("    .extended = &\(names.prefix(extended))__table,") }
         printer.print("};", "")
     }
 

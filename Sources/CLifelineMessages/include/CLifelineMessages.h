@@ -4,6 +4,7 @@
 #include "lifeline_arena.h"
 #include "lifeline_array.h"
 #include "lifeline_base.h"
+#include "lifeline_extensions.h"
 #include "lifeline_fields.h"
 #include "lifeline_json.h"
 #include "lifeline_message.h"
@@ -11,5 +12,6 @@
 #include "lifeline_spares.h"
 #include "lifeline_table.h"
 #include "lifeline_text_format.h"
+#include "lifeline_types.h"
 
 #endif

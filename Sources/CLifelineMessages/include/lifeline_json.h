@@ -4,12 +4,9 @@
 #define LIFELINE_JSON_H
 
 #include "lifeline_message.h"
+#include "lifeline_types.h"
 
 LIFELINE_ASSUME_NONNULL_BEGIN
-
-// The table of the message with this full name, or NULL. For messages in google.protobuf.Any.
-typedef const LifelineMessageTable *_Nullable LifelineFindMessage(
-    void *_Nullable context, const char *name, size_t count);
 
 // Writes the shortest decimal number that reads as `value`, which is finite, in at most 32 bytes. Returns how many.
 typedef size_t LifelineWriteDouble(double value, uint8_t *text);
@@ -40,8 +37,7 @@ bool lifeline_text_append(LifelineText *text, const void *bytes, size_t count);
 typedef struct LifelineJSONPrintOptions {
     LifelineWriteDouble *write_double;
     LifelineWriteFloat *write_float;
-    LifelineFindMessage *_Nullable find_message;
-    void *_Nullable context;  // for find_message
+    LifelineTypes types;      // of messages in google.protobuf.Any, and of extensions
     uint32_t maximum_depth;   // how many messages may be nested below the first
     bool enums_as_numbers;
     bool int64_as_numbers;    // without the quotes that keep other parsers from rounding them
@@ -56,8 +52,7 @@ bool lifeline_json_print(
     LifelineText *text, LifelineFailure *failure);
 
 typedef struct LifelineJSONParseOptions {
-    LifelineFindMessage *_Nullable find_message;
-    void *_Nullable context;       // for find_message
+    LifelineTypes types;           // of messages in google.protobuf.Any, and of extensions
     uint32_t maximum_depth;        // how many objects and arrays may be nested below the first
     bool ignore_unknown_fields;    // and unknown names of enum values
 } LifelineJSONParseOptions;

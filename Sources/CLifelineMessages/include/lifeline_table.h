@@ -64,7 +64,7 @@ enum {
 
 // The version of the tables and of the functions that generated code calls. Generated code names the one that it was
 // made for, so that the compiler refuses it where this is another one.
-#define LIFELINE_INTERFACE_VERSION 2
+#define LIFELINE_INTERFACE_VERSION 3
 
 typedef struct LifelineMessageTable LifelineMessageTable;
 
@@ -118,6 +118,7 @@ enum {
     LIFELINE_MESSAGE_HAS_REQUIRED = 1 << 1,  // it, or a message that can be reached from it, has a `required` field
     LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT = 1 << 2,  // likewise, a `string` without LIFELINE_FIELD_VALIDATE_UTF8
     LIFELINE_MESSAGE_HAS_ESCAPED_NAMES = 1 << 3,   // some field's JSON name does not stand for itself in JSON
+    LIFELINE_MESSAGE_SET = 1 << 4,  // message_set_wire_format: it has extensions only, encoded as items
 };
 
 // Messages of google.protobuf that have a JSON form of their own.
@@ -161,6 +162,9 @@ struct LifelineMessageTable {
     // Of the field `fields[i]`: names[2 * i] as in the .proto file, and names[2 * i + 1] in JSON.
     LifelineNames names;
     uint32_t well_known;  // LifelineWellKnown
+    // Of an extension, which is the only field, the message that has it; see lifeline_extensions.h. Its name is the
+    // extension's full name in brackets, in text format and in JSON.
+    const LifelineMessageTable *_Nullable extended;
 };
 
 // An entry of a table's `dispatch`: all that the decoder needs to read a field, in one word. Its index is `first byte

@@ -10,8 +10,7 @@ LIFELINE_ASSUME_NONNULL_BEGIN
 typedef struct LifelineTextPrintOptions {
     LifelineWriteDouble *write_double;
     LifelineWriteFloat *write_float;
-    LifelineFindMessage *_Nullable find_message;  // messages in a google.protobuf.Any are printed in full
-    void *_Nullable context;                      // for find_message
+    LifelineTypes types;      // of messages in google.protobuf.Any, and of extensions, which are printed in full
     uint32_t maximum_depth;   // how many messages may be nested below the first
     bool in_one_line;
     bool unknown_fields;      // by their numbers; else they are left out
@@ -29,10 +28,9 @@ bool lifeline_text_print(
     LifelineText *text, LifelineFailure *failure);
 
 typedef struct LifelineTextParseOptions {
-    LifelineFindMessage *_Nullable find_message;  // for messages in a google.protobuf.Any
-    void *_Nullable context;                      // for find_message
+    LifelineTypes types;         // of messages in google.protobuf.Any, and of extensions
     uint32_t maximum_depth;      // how many messages may be nested below the first
-    bool ignore_unknown_fields;  // and extensions
+    bool ignore_unknown_fields;  // and unknown extensions
 } LifelineTextParseOptions;
 
 // Parses text format into `message`, in which every field is absent. The arena's budget bounds the memory; nothing

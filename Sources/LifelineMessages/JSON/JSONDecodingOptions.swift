@@ -12,7 +12,7 @@ public struct JSONDecodingOptions: Sendable {
     /// Whether fields that the message does not have, and names that an enum does not have, are passed over. They are
     /// errors by default.
     public var ignoreUnknownFields = false
-    /// The types of messages that a `google.protobuf.Any` may hold.
+    /// The types of messages that a `google.protobuf.Any` may hold, and of extensions.
     public var types: MessageRegistry
 
     public init(types: MessageRegistry = MessageRegistry()) {
@@ -23,10 +23,9 @@ public struct JSONDecodingOptions: Sendable {
 extension JSONDecodingOptions {
     /// Calls `body` with the options as C has them.
     func withCOptions<Result>(_ body: (UnsafePointer<LifelineJSONParseOptions>) -> Result) -> Result {
-        withExtendedLifetime(types) {
+        types.withCTypes { types in
             var options = LifelineJSONParseOptions(
-                find_message: findMessage(in:named:count:),
-                context: types.context,
+                types: types,
                 maximum_depth: UInt32(clamping: max(0, min(maximumDepth, 1_000))),
                 ignore_unknown_fields: ignoreUnknownFields
             )

@@ -13,7 +13,7 @@ public struct JSONEncodingOptions: Sendable {
     /// Whether fields without presence are written with their default, too: proto3 fields without `optional`, repeated
     /// fields and maps.
     public var alwaysPrintFieldsWithNoPresence = false
-    /// The types of messages that a `google.protobuf.Any` may hold.
+    /// The types of messages that a `google.protobuf.Any` may hold, and of extensions.
     public var types: MessageRegistry
 
     public init(types: MessageRegistry = MessageRegistry()) {
@@ -24,12 +24,11 @@ public struct JSONEncodingOptions: Sendable {
 extension JSONEncodingOptions {
     /// Calls `body` with the options as C has them.
     func withCOptions<Result>(_ body: (UnsafePointer<LifelineJSONPrintOptions>) -> Result) -> Result {
-        withExtendedLifetime(types) {
+        types.withCTypes { types in
             var options = LifelineJSONPrintOptions(
                 write_double: { writeShortest($0, to: $1) },
                 write_float: { writeShortest($0, to: $1) },
-                find_message: findMessage(in:named:count:),
-                context: types.context,
+                types: types,
                 // As deep as decoding goes at most: what was decoded can be printed.
                 maximum_depth: 1_000,
                 enums_as_numbers: alwaysPrintEnumsAsInts,

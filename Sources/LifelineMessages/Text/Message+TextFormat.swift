@@ -80,12 +80,11 @@ private func textFormat(
     lifeline_text_init(&text, nil, 0)
     defer { lifeline_text_destroy(&text) }
     var failure = LifelineFailure()
-    let isPrinted = withExtendedLifetime(options.types) {
+    let isPrinted = options.types.withCTypes { types in
         var options = LifelineTextPrintOptions(
             write_double: { writeShortest($0, to: $1) },
             write_float: { writeShortest($0, to: $1) },
-            find_message: findMessage(in:named:count:),
-            context: options.types.context,
+            types: types,
             // As deep as decoding goes at most: what was decoded can be printed.
             maximum_depth: 1_000,
             in_one_line: options.printsInOneLine,
@@ -127,10 +126,9 @@ extension MessageStorage {
             arena,
             message,
             failure in
-            withExtendedLifetime(options.types) {
+            options.types.withCTypes { types in
                 var options = LifelineTextParseOptions(
-                    find_message: findMessage(in:named:count:),
-                    context: options.types.context,
+                    types: types,
                     maximum_depth: UInt32(clamping: max(0, min(options.maximumDepth, 1_000))),
                     ignore_unknown_fields: options.ignoreUnknownFields
                 )

@@ -97,3 +97,117 @@ const ProtobufCMessageDescriptor test__realistic__routes__route__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
+static const ProtobufCFieldDescriptor test__realistic__routes__route__n2__field_descriptors[1] =
+{
+  {
+    "value",
+    50111,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Test__Realistic__Routes__RouteN2, has_value_case),
+    offsetof(Test__Realistic__Routes__RouteN2, value),
+    &test__realistic__routes__route__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned test__realistic__routes__route__n2__field_indices_by_name[] = {
+  0,   /* field[0] = value */
+};
+static const ProtobufCIntRange test__realistic__routes__route__n2__number_ranges[1 + 1] =
+{
+  { 50111, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor test__realistic__routes__route__n2__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "test.realistic.routes.route_N2",
+  "RouteN2",
+  "Test__Realistic__Routes__RouteN2",
+  "test.realistic.routes",
+  sizeof(Test__Realistic__Routes__RouteN2),
+  1,
+  test__realistic__routes__route__n2__field_descriptors,
+  test__realistic__routes__route__n2__field_indices_by_name,
+  1,  test__realistic__routes__route__n2__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor test__realistic__routes__scopes__field_descriptors[1] =
+{
+  {
+    "value",
+    50112,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Test__Realistic__Routes__Scopes, n_value),
+    offsetof(Test__Realistic__Routes__Scopes, value),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned test__realistic__routes__scopes__field_indices_by_name[] = {
+  0,   /* field[0] = value */
+};
+static const ProtobufCIntRange test__realistic__routes__scopes__number_ranges[1 + 1] =
+{
+  { 50112, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor test__realistic__routes__scopes__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "test.realistic.routes.scopes",
+  "Scopes",
+  "Test__Realistic__Routes__Scopes",
+  "test.realistic.routes",
+  sizeof(Test__Realistic__Routes__Scopes),
+  1,
+  test__realistic__routes__scopes__field_descriptors,
+  test__realistic__routes__scopes__field_indices_by_name,
+  1,  test__realistic__routes__scopes__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor test__realistic__routes__default_host__field_descriptors[1] =
+{
+  {
+    "value",
+    50111,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Test__Realistic__Routes__DefaultHost, has_value_case),
+    offsetof(Test__Realistic__Routes__DefaultHost, value),
+    NULL,
+    &protobuf_c_empty_string,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned test__realistic__routes__default_host__field_indices_by_name[] = {
+  0,   /* field[0] = value */
+};
+static const ProtobufCIntRange test__realistic__routes__default_host__number_ranges[1 + 1] =
+{
+  { 50111, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor test__realistic__routes__default_host__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "test.realistic.routes.default_host",
+  "DefaultHost",
+  "Test__Realistic__Routes__DefaultHost",
+  "test.realistic.routes",
+  sizeof(Test__Realistic__Routes__DefaultHost),
+  1,
+  test__realistic__routes__default_host__field_descriptors,
+  test__realistic__routes__default_host__field_indices_by_name,
+  1,  test__realistic__routes__default_host__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};

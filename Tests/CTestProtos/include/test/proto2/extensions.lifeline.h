@@ -17,5 +17,17 @@ extern const LifelineMessageTable test__proto2__extendable__scope__table;
 static inline const LifelineMessageTable *_Nonnull test__proto2__extendable__scope__get_table(void) {
     return &test__proto2__extendable__scope__table;
 }
+extern const LifelineMessageTable test__proto2__extendable__scope__scoped__table;
+static inline const LifelineMessageTable *_Nonnull test__proto2__extendable__scope__scoped__get_table(void) {
+    return &test__proto2__extendable__scope__scoped__table;
+}
+extern const LifelineMessageTable test__proto2__count__table;
+static inline const LifelineMessageTable *_Nonnull test__proto2__count__get_table(void) {
+    return &test__proto2__count__table;
+}
+extern const LifelineMessageTable test__proto2__words__table;
+static inline const LifelineMessageTable *_Nonnull test__proto2__words__get_table(void) {
+    return &test__proto2__words__table;
+}
 
 #endif

@@ -18,6 +18,9 @@ PROTOBUF_C__BEGIN_DECLS
 typedef struct Test__Proto2__Marker Test__Proto2__Marker;
 typedef struct Test__Proto2__Extendable Test__Proto2__Extendable;
 typedef struct Test__Proto2__Extendable__Scope Test__Proto2__Extendable__Scope;
+typedef struct Test__Proto2__Extendable__Scope__Scoped Test__Proto2__Extendable__Scope__Scoped;
+typedef struct Test__Proto2__Count Test__Proto2__Count;
+typedef struct Test__Proto2__Words Test__Proto2__Words;
 
 
 /* --- enums --- */
@@ -34,6 +37,16 @@ struct  Test__Proto2__Marker
 #define TEST__PROTO2__MARKER__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__proto2__marker__descriptor) \
     , 0, 0 }
+
+
+struct  Test__Proto2__Extendable__Scope__Scoped
+{
+  ProtobufCMessage base;
+  Test__Proto2__Extendable__Scope *value;
+};
+#define TEST__PROTO2__EXTENDABLE__SCOPE__SCOPED__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__proto2__extendable__scope__scoped__descriptor) \
+    , NULL }
 
 
 struct  Test__Proto2__Extendable__Scope
@@ -58,16 +71,47 @@ struct  Test__Proto2__Extendable
     , 0, {0,NULL} }
 
 
+struct  Test__Proto2__Count
+{
+  ProtobufCMessage base;
+  protobuf_c_boolean has_value;
+  int32_t value;
+};
+#define TEST__PROTO2__COUNT__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__proto2__count__descriptor) \
+    , 0, 0 }
+
+
+struct  Test__Proto2__Words
+{
+  ProtobufCMessage base;
+  size_t n_value;
+  ProtobufCBinaryData *value;
+};
+#define TEST__PROTO2__WORDS__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__proto2__words__descriptor) \
+    , 0,NULL }
+
+
 /* --- per-message closures --- */
 
 typedef void (*Test__Proto2__Marker_Closure)
                  (const Test__Proto2__Marker *message,
+                  void *closure_data);
+typedef void (*Test__Proto2__Extendable__Scope__Scoped_Closure)
+                 (const Test__Proto2__Extendable__Scope__Scoped *message,
                   void *closure_data);
 typedef void (*Test__Proto2__Extendable__Scope_Closure)
                  (const Test__Proto2__Extendable__Scope *message,
                   void *closure_data);
 typedef void (*Test__Proto2__Extendable_Closure)
                  (const Test__Proto2__Extendable *message,
+                  void *closure_data);
+typedef void (*Test__Proto2__Count_Closure)
+                 (const Test__Proto2__Count *message,
+                  void *closure_data);
+typedef void (*Test__Proto2__Words_Closure)
+                 (const Test__Proto2__Words *message,
                   void *closure_data);
 
 /* --- services --- */
@@ -78,6 +122,9 @@ typedef void (*Test__Proto2__Extendable_Closure)
 extern const ProtobufCMessageDescriptor test__proto2__marker__descriptor;
 extern const ProtobufCMessageDescriptor test__proto2__extendable__descriptor;
 extern const ProtobufCMessageDescriptor test__proto2__extendable__scope__descriptor;
+extern const ProtobufCMessageDescriptor test__proto2__extendable__scope__scoped__descriptor;
+extern const ProtobufCMessageDescriptor test__proto2__count__descriptor;
+extern const ProtobufCMessageDescriptor test__proto2__words__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -15,6 +15,7 @@ PROTOBUF_C__BEGIN_DECLS
 #endif
 
 
+typedef struct Test__Proto2__Ratio Test__Proto2__Ratio;
 
 
 /* --- enums --- */
@@ -22,14 +23,29 @@ PROTOBUF_C__BEGIN_DECLS
 
 /* --- messages --- */
 
+struct  Test__Proto2__Ratio
+{
+  ProtobufCMessage base;
+  protobuf_c_boolean has_value;
+  double value;
+};
+#define TEST__PROTO2__RATIO__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__proto2__ratio__descriptor) \
+    , 0, 0 }
+
+
 /* --- per-message closures --- */
 
+typedef void (*Test__Proto2__Ratio_Closure)
+                 (const Test__Proto2__Ratio *message,
+                  void *closure_data);
 
 /* --- services --- */
 
 
 /* --- descriptors --- */
 
+extern const ProtobufCMessageDescriptor test__proto2__ratio__descriptor;
 
 PROTOBUF_C__END_DECLS
 

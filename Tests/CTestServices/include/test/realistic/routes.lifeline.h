@@ -9,5 +9,17 @@ extern const LifelineMessageTable test__realistic__routes__route__table;
 static inline const LifelineMessageTable *_Nonnull test__realistic__routes__route__get_table(void) {
     return &test__realistic__routes__route__table;
 }
+extern const LifelineMessageTable test__realistic__routes__route__n2__table;
+static inline const LifelineMessageTable *_Nonnull test__realistic__routes__route__n2__get_table(void) {
+    return &test__realistic__routes__route__n2__table;
+}
+extern const LifelineMessageTable test__realistic__routes__scopes__table;
+static inline const LifelineMessageTable *_Nonnull test__realistic__routes__scopes__get_table(void) {
+    return &test__realistic__routes__scopes__table;
+}
+extern const LifelineMessageTable test__realistic__routes__default_host__table;
+static inline const LifelineMessageTable *_Nonnull test__realistic__routes__default_host__get_table(void) {
+    return &test__realistic__routes__default_host__table;
+}
 
 #endif

@@ -16,6 +16,9 @@ PROTOBUF_C__BEGIN_DECLS
 
 
 typedef struct Test__Realistic__Routes__Route Test__Realistic__Routes__Route;
+typedef struct Test__Realistic__Routes__RouteN2 Test__Realistic__Routes__RouteN2;
+typedef struct Test__Realistic__Routes__Scopes Test__Realistic__Routes__Scopes;
+typedef struct Test__Realistic__Routes__DefaultHost Test__Realistic__Routes__DefaultHost;
 
 
 /* --- enums --- */
@@ -49,10 +52,68 @@ struct  Test__Realistic__Routes__Route
     , {0,NULL}, 0,NULL, TEST__REALISTIC__ROUTES__ROUTE__PATTERN__NOT_SET, {0} }
 
 
+typedef enum {
+  TEST__REALISTIC__ROUTES__ROUTE__N2__HAS_VALUE__NOT_SET = 0,
+  TEST__REALISTIC__ROUTES__ROUTE__N2__HAS_VALUE_VALUE = 50111
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__REALISTIC__ROUTES__ROUTE__N2__HAS_VALUE__CASE)
+} Test__Realistic__Routes__RouteN2__HasValueCase;
+
+struct  Test__Realistic__Routes__RouteN2
+{
+  ProtobufCMessage base;
+  Test__Realistic__Routes__RouteN2__HasValueCase has_value_case;
+  union {
+    Test__Realistic__Routes__Route *value;
+  };
+};
+#define TEST__REALISTIC__ROUTES__ROUTE__N2__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__realistic__routes__route__n2__descriptor) \
+    , TEST__REALISTIC__ROUTES__ROUTE__N2__HAS_VALUE__NOT_SET, {0} }
+
+
+struct  Test__Realistic__Routes__Scopes
+{
+  ProtobufCMessage base;
+  size_t n_value;
+  ProtobufCBinaryData *value;
+};
+#define TEST__REALISTIC__ROUTES__SCOPES__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__realistic__routes__scopes__descriptor) \
+    , 0,NULL }
+
+
+typedef enum {
+  TEST__REALISTIC__ROUTES__DEFAULT_HOST__HAS_VALUE__NOT_SET = 0,
+  TEST__REALISTIC__ROUTES__DEFAULT_HOST__HAS_VALUE_VALUE = 50111
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__REALISTIC__ROUTES__DEFAULT_HOST__HAS_VALUE__CASE)
+} Test__Realistic__Routes__DefaultHost__HasValueCase;
+
+struct  Test__Realistic__Routes__DefaultHost
+{
+  ProtobufCMessage base;
+  Test__Realistic__Routes__DefaultHost__HasValueCase has_value_case;
+  union {
+    ProtobufCBinaryData value;
+  };
+};
+#define TEST__REALISTIC__ROUTES__DEFAULT_HOST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__realistic__routes__default_host__descriptor) \
+    , TEST__REALISTIC__ROUTES__DEFAULT_HOST__HAS_VALUE__NOT_SET, {0} }
+
+
 /* --- per-message closures --- */
 
 typedef void (*Test__Realistic__Routes__Route_Closure)
                  (const Test__Realistic__Routes__Route *message,
+                  void *closure_data);
+typedef void (*Test__Realistic__Routes__RouteN2_Closure)
+                 (const Test__Realistic__Routes__RouteN2 *message,
+                  void *closure_data);
+typedef void (*Test__Realistic__Routes__Scopes_Closure)
+                 (const Test__Realistic__Routes__Scopes *message,
+                  void *closure_data);
+typedef void (*Test__Realistic__Routes__DefaultHost_Closure)
+                 (const Test__Realistic__Routes__DefaultHost *message,
                   void *closure_data);
 
 /* --- services --- */
@@ -61,6 +122,9 @@ typedef void (*Test__Realistic__Routes__Route_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCMessageDescriptor test__realistic__routes__route__descriptor;
+extern const ProtobufCMessageDescriptor test__realistic__routes__route__n2__descriptor;
+extern const ProtobufCMessageDescriptor test__realistic__routes__scopes__descriptor;
+extern const ProtobufCMessageDescriptor test__realistic__routes__default_host__descriptor;
 
 PROTOBUF_C__END_DECLS
 

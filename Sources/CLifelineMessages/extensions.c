@@ -1,0 +1,339 @@
+#include "extensions.h"
+
+#include "arena.h"
+#include "lifeline_array.h"
+#include "text.h"
+#include "unknown_fields.h"
+
+static uint32_t number_of(const LifelineExtension *extension) { return extension->table->fields[0].number; }
+
+// The index of the first extension whose number is not lower.
+static size_t lower_bound(const LifelineExtensions *extensions, uint32_t number) {
+    size_t low = 0;
+    size_t high = extensions->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (number_of(&extensions->all[middle]) < number) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+LifelineExtension *lifeline_find_extension(const LifelineExtensions *extensions, uint32_t number) {
+    size_t index = lower_bound(extensions, number);
+    bool found = index < extensions->count && number_of(&extensions->all[index]) == number;
+    return found ? &extensions->all[index] : NULL;
+}
+
+LifelineExtension *lifeline_add_extension(
+    LifelineExtensions *extensions, LifelineArena *arena, const LifelineMessageTable *table, bool *added) {
+    size_t index = lower_bound(extensions, table->fields[0].number);
+    *added = index == extensions->count || number_of(&extensions->all[index]) != table->fields[0].number;
+    if (!*added) return &extensions->all[index];
+    void *value = lifeline_message_create(table, arena);
+    LifelineExtension *all = lifeline_array_reserve(
+        arena, extensions->all, extensions->count, extensions->count + 1, sizeof(LifelineExtension));
+    if (value == NULL || all == NULL) return NULL;
+    memmove(&all[index + 1], &all[index], (extensions->count - index) * sizeof *all);
+    all[index] = (LifelineExtension){.table = table, .value = value};
+    extensions->all = all;
+    extensions->count += 1;
+    return &all[index];
+}
+
+// MARK: Reading
+
+static bool fail(LifelineFailure *failure, LifelineStatus status, const LifelineMessageTable *table) {
+    *failure = (LifelineFailure){.status = status, .message = table};
+    return false;
+}
+
+// Adds the extensions that are there, each with the size of its encoding.
+static bool find_all(
+    const LifelineMessageTable *table, const void *message, const LifelineTypes *types, LifelineArena *arena,
+    LifelineExtensions *extensions) {
+    LifelineUnknownFields fields = lifeline_unknown_fields(table, message);
+    LifelineUnknownField field;
+    while (lifeline_next_unknown_field(&fields, &field)) {
+        const LifelineMessageTable *found =
+            types->find_extension(types->context, table, field.extension_tag >> 3, NULL, 0);
+        if (found == NULL) continue;
+        bool added;
+        LifelineExtension *extension = lifeline_add_extension(extensions, arena, found, &added);
+        if (extension == NULL) return false;
+        extension->count += lifeline_varint_length(field.extension_tag) + field.extension_count;
+    }
+    return true;
+}
+
+// Brings the fields of each extension together, as if they were a message.
+static bool gather(
+    const LifelineMessageTable *table, const void *message, LifelineArena *arena, LifelineExtensions *extensions) {
+    for (size_t index = 0; index < extensions->count; index += 1) {
+        LifelineExtension *extension = &extensions->all[index];
+        extension->bytes = lifeline_arena_allocate(arena, extension->count + LIFELINE_INPUT_SLOP);
+        if (extension->bytes == NULL) return false;
+        memset(extension->bytes + extension->count, 0, LIFELINE_INPUT_SLOP);
+        extension->count = 0;
+    }
+    LifelineUnknownFields fields = lifeline_unknown_fields(table, message);
+    LifelineUnknownField field;
+    while (lifeline_next_unknown_field(&fields, &field)) {
+        LifelineExtension *extension = lifeline_find_extension(extensions, field.extension_tag >> 3);
+        if (extension == NULL) continue;
+        uint8_t *place = lifeline_write_varint(extension->bytes + extension->count, field.extension_tag);
+        memcpy(place, field.extension_value, field.extension_count);
+        extension->count = (size_t)(place - extension->bytes) + field.extension_count;
+    }
+    return true;
+}
+
+bool lifeline_read_extensions(
+    const LifelineMessageTable *table, const void *message, const LifelineTypes *types, bool is_strict,
+    const LifelineDecodeOptions *options, LifelineArena *arena, LifelineExtensions *extensions,
+    LifelineFailure *failure) {
+    *extensions = (LifelineExtensions){.count = 0};
+    if (types->find_extension == NULL) return true;
+    if (!find_all(table, message, types, arena, extensions) || !gather(table, message, arena, extensions)) {
+        return fail(failure, LIFELINE_OUT_OF_MEMORY, table);
+    }
+    size_t count = 0;
+    for (size_t index = 0; index < extensions->count; index += 1) {
+        LifelineExtension extension = extensions->all[index];
+        bool decoded = lifeline_message_decode(
+            extension.table, extension.value, extension.bytes, extension.count, arena, options, failure);
+        bool is_limit = failure->status == LIFELINE_OUT_OF_MEMORY || failure->status == LIFELINE_TOO_DEEP;
+        if (!decoded && (is_strict || is_limit)) return false;
+        // An enum's number that is not declared may leave it absent.
+        if (!decoded || !lifeline_is_present(extension.table->fields, extension.value)) continue;
+        extensions->all[count] = extension;
+        count += 1;
+    }
+    extensions->count = count;
+    failure->status = LIFELINE_OK;
+    return true;
+}
+
+// MARK: Writing
+
+// Appends an extension as it stands in a message that has items in place of fields.
+static bool append_items(LifelineText *text, const uint8_t *bytes, size_t count) {
+    LifelineUnknownFields fields = lifeline_encoded_fields(bytes, count);
+    LifelineUnknownField field;
+    while (lifeline_next_unknown_field(&fields, &field)) {
+        uint8_t start[2 + LIFELINE_LARGEST_VARINT + 1] = {
+            1 << 3 | LIFELINE_WIRE_START_GROUP, 2 << 3 | LIFELINE_WIRE_VARINT};
+        uint8_t *end = lifeline_write_varint(start + 2, field.tag >> 3);
+        *end++ = 3 << 3 | LIFELINE_WIRE_LENGTH_DELIMITED;
+        uint8_t close = 1 << 3 | LIFELINE_WIRE_END_GROUP;
+        bool appended = lifeline_text_append(text, start, (size_t)(end - start))
+                        && lifeline_text_append(text, field.value, field.count)
+                        && lifeline_text_append(text, &close, 1);
+        if (!appended) return false;
+    }
+    return true;
+}
+
+static bool append_extension(
+    LifelineText *text, const LifelineMessageTable *table, const LifelineExtension *extension,
+    LifelineFailure *failure) {
+    LifelineEncoder encoder;
+    lifeline_encoder_init(&encoder, NULL, 0, true);
+    bool appended = lifeline_message_encode(
+        extension->table, extension->value, false, UINT32_MAX, &encoder, failure);
+    if (appended) {
+        const uint8_t *bytes = encoder.memory + encoder.start;
+        size_t count = encoder.capacity - encoder.start;
+        appended = (table->flags & LIFELINE_MESSAGE_SET) != 0 ? append_items(text, bytes, count)
+                                                              : lifeline_text_append(text, bytes, count);
+        if (!appended) fail(failure, LIFELINE_OUT_OF_MEMORY, table);
+    }
+    lifeline_encoder_destroy(&encoder);
+    return appended;
+}
+
+static bool append_field(LifelineText *text, const LifelineUnknownField *field) {
+    uint8_t tag[LIFELINE_LARGEST_VARINT];
+    size_t count = (size_t)(lifeline_write_varint(tag, field->tag) - tag);
+    return lifeline_text_append(text, tag, count) && lifeline_text_append(text, field->value, field->count);
+}
+
+static bool append_all(
+    LifelineText *text, const LifelineMessageTable *table, const void *message, const LifelineExtensions *extensions,
+    LifelineFailure *failure) {
+    size_t index = 0;
+    LifelineUnknownFields fields = lifeline_unknown_fields(table, message);
+    LifelineUnknownField field;
+    while (lifeline_next_unknown_field(&fields, &field)) {
+        uint32_t number = field.extension_tag >> 3;
+        for (; index < extensions->count && number_of(&extensions->all[index]) < number; index += 1) {
+            if (!append_extension(text, table, &extensions->all[index], failure)) return false;
+        }
+        if (lifeline_find_extension(extensions, number) != NULL) continue;
+        if (!append_field(text, &field)) return fail(failure, LIFELINE_OUT_OF_MEMORY, table);
+    }
+    for (; index < extensions->count; index += 1) {
+        if (!append_extension(text, table, &extensions->all[index], failure)) return false;
+    }
+    return true;
+}
+
+// Makes encoded fields the unknown ones of a message, as a single run.
+static bool set_unknown_fields(void *message, const uint8_t *bytes, size_t count, LifelineArena *arena) {
+    ProtobufCMessage *base = message;
+    if (count == 0) {
+        base->n_unknown_fields = 0;
+        return true;
+    }
+    uint8_t *memory = lifeline_arena_allocate(arena, count);
+    ProtobufCMessageUnknownField *run =
+        lifeline_array_reserve(arena, NULL, 0, 1, sizeof(ProtobufCMessageUnknownField));
+    if (memory == NULL || run == NULL) return false;
+    memcpy(memory, bytes, count);
+    LifelineInput input = {.next = memory, .end = memory + count};
+    uint32_t tag = 0;
+    if (lifeline_read_tag(&input, &tag) != LIFELINE_OK) return false;
+    *run = (ProtobufCMessageUnknownField){
+        .tag = tag >> 3,
+        .wire_type = (ProtobufCWireType)(tag & 7),
+        .len = lifeline_left(&input),
+        .data = (uint8_t *)(uintptr_t)input.next};
+    base->unknown_fields = run;
+    base->n_unknown_fields = 1;
+    return true;
+}
+
+bool lifeline_write_extensions(
+    const LifelineMessageTable *table, void *message, const LifelineExtensions *extensions, LifelineArena *arena,
+    LifelineFailure *failure) {
+    if (extensions->count == 0) return true;
+    LifelineText text;
+    lifeline_text_init(&text, NULL, 0);
+    bool written = append_all(&text, table, message, extensions, failure);
+    if (written && !set_unknown_fields(message, text.memory, text.count, arena)) {
+        written = fail(failure, LIFELINE_OUT_OF_MEMORY, table);
+    }
+    lifeline_text_destroy(&text);
+    return written;
+}
+
+// MARK: One extension
+
+static const LifelineMessageTable *find_only(
+    void *only, const LifelineMessageTable *extended, uint32_t number, const char *name, size_t count) {
+    (void)extended, (void)name, (void)count;
+    const LifelineMessageTable *table = only;
+    return table->fields[0].number == number ? table : NULL;
+}
+
+void *lifeline_extension_read(const LifelineMessageTable *extension, const void *message, LifelineArena *arena) {
+    const ProtobufCMessage *base = message;
+    if (base->n_unknown_fields == 0) return NULL;
+    LifelineTypes types = {.find_extension = find_only, .context = (void *)(uintptr_t)extension};
+    LifelineDecodeOptions options = {.maximum_depth = 1000};  // as deep as decoding goes at most
+    LifelineExtensions extensions;
+    LifelineFailure failure;
+    bool found = lifeline_read_extensions(
+        extension->extended, message, &types, false, &options, arena, &extensions, &failure);
+    return found && extensions.count > 0 ? extensions.all[0].value : NULL;
+}
+
+bool lifeline_extension_write(
+    const LifelineMessageTable *extension, void *message, const void *value, LifelineArena *arena) {
+    LifelineExtension one = {.table = extension, .value = (void *)(uintptr_t)value};
+    LifelineExtensions extensions = {.all = &one, .count = 1};
+    LifelineFailure failure;
+    return lifeline_write_extensions(extension->extended, message, &extensions, arena, &failure);
+}
+
+const char *lifeline_extension_text_name(const LifelineMessageTable *extension, size_t *count) {
+    const LifelineField *field = extension->fields;
+    const char *name = extension->full_name;
+    *count = strlen(name);
+    bool is_in_set = (extension->extended->flags & LIFELINE_MESSAGE_SET) != 0 && field->message != NULL
+                     && !lifeline_is_repeated(field);
+    if (!is_in_set) return name;
+    // Declared in the message: `message.name`.
+    size_t scope = strlen(field->message->full_name);
+    bool is_in_message = strncmp(name, field->message->full_name, scope) == 0 && name[scope] == '.'
+                         && strchr(name + scope + 1, '.') == NULL;
+    if (!is_in_message) return name;
+    *count = scope;
+    return field->message->full_name;
+}
+
+// MARK: Checking
+
+typedef struct ExtensionCheck {
+    const LifelineTypes *types;
+    LifelineDecodeOptions options;  // with the depth and the budget that are left
+    bool partial;
+    LifelineFailure *failure;
+} ExtensionCheck;
+
+static bool check_message(ExtensionCheck *check, const LifelineMessageTable *table, const void *message);
+
+// Checks what stands in the values of a field.
+static bool check_values(ExtensionCheck *check, const LifelineField *field, const void *message) {
+    const uint8_t *value = lifeline_at(message, field->offset);
+    size_t count = 1;
+    if (lifeline_is_repeated(field)) {
+        count = lifeline_count(field, message);
+        value = lifeline_load_pointer(value);
+    }
+    check->options.maximum_depth -= 1;
+    bool is_valid = true;
+    for (size_t index = 0; is_valid && index < count; index += 1) {
+        const void *submessage = lifeline_load_message(field, value + index * sizeof(void *));
+        is_valid = check_message(check, field->message, submessage);
+    }
+    check->options.maximum_depth += 1;
+    return is_valid;
+}
+
+static bool check_extensions(ExtensionCheck *check, const LifelineMessageTable *table, const void *message) {
+    uint64_t start[32];
+    LifelineArena arena;
+    lifeline_arena_init(&arena, start, sizeof start, 0);
+    arena.budget = check->options.budget;
+    LifelineExtensions extensions;
+    bool is_valid = lifeline_read_extensions(
+        table, message, check->types, true, &check->options, &arena, &extensions, check->failure);
+    uint32_t budget = check->options.budget;
+    check->options.budget = arena.budget;
+    for (size_t index = 0; is_valid && index < extensions.count; index += 1) {
+        const LifelineExtension *extension = &extensions.all[index];
+        is_valid = check_message(check, extension->table, extension->value)
+                   && (check->partial
+                       || !lifeline_message_missing_required(extension->table, extension->value, check->failure));
+    }
+    check->options.budget = budget;
+    lifeline_arena_destroy(&arena);
+    return is_valid;
+}
+
+static bool check_message(ExtensionCheck *check, const LifelineMessageTable *table, const void *message) {
+    const ProtobufCMessage *base = message;
+    if (base->n_unknown_fields > 0 && !check_extensions(check, table, message)) return false;
+    for (uint32_t index = 0; index < table->field_count; index += 1) {
+        const LifelineField *field = &table->fields[index];
+        if (field->message == NULL || !lifeline_is_present(field, message)) continue;
+        if (!check_values(check, field, message)) return false;
+    }
+    return true;
+}
+
+bool lifeline_extensions_check(
+    const LifelineMessageTable *table, const void *message, const LifelineTypes *types, bool partial,
+    const LifelineDecodeOptions *options, LifelineFailure *failure) {
+    *failure = (LifelineFailure){.status = LIFELINE_OK};
+    ExtensionCheck check = {
+        .types = types,
+        .options = *options,
+        .partial = partial,
+        .failure = failure};
+    return types->find_extension == NULL || check_message(&check, table, message);
+}

@@ -1,0 +1,114 @@
+internal import CLifelineMessages
+
+/// An extension: a field of a message that is declared outside of it (`extend` in a `.proto` file).
+///
+/// `protoc-gen-lifeline` generates a type for each extension, and for the message that it extends a property, as
+/// swift-protobuf has it. Both do the same:
+///
+///     options.Sample_weight = 3
+///     options[Sample_Extensions_weight.self] = 3
+///
+/// A message keeps its extensions, encoded, among its unknown fields. So none is lost by a program that does not know it,
+/// and reading or writing one costs as much as decoding or encoding it. To have their content checked when a message is
+/// decoded, use ``Message/init(serializedBytes:extensions:partial:options:)``.
+public protocol MessageExtension: Message {
+    /// The message that has the extension.
+    associatedtype Extended: Message
+    associatedtype Value
+
+    /// The extension's value: the declared default, or an empty message or list, where it is absent.
+    var value: Value { get set }
+}
+
+extension Message {
+    /// The value of an extension; its default when it is absent. What is not of the extension's type counts as absent.
+    public subscript<Extension: MessageExtension>(_: Extension.Type) -> Extension.Value
+    where Extension.Extended == Self {
+        get { (read(Extension.self) ?? Extension()).value }
+        set {
+            var content = read(Extension.self) ?? Extension()
+            content.value = newValue
+            write(content)
+        }
+    }
+
+    /// Whether an extension is set; of a repeated one, whether it has elements.
+    public func hasExtension<Extension: MessageExtension>(_: Extension.Type) -> Bool
+    where Extension.Extended == Self {
+        read(Extension.self) != nil
+    }
+
+    /// Forgets an extension; it then reads as its default.
+    public mutating func clearExtension<Extension: MessageExtension>(_: Extension.Type)
+    where Extension.Extended == Self {
+        write(Extension())
+    }
+
+    /// Nil when the extension is absent.
+    private func read<Extension: MessageExtension>(_: Extension.Type) -> Extension? {
+        guard hasUnknownFields else { return nil }
+        let storage = MessageStorage.create(byteCount: 256)
+        storage.arena.pointee.budget = LIFELINE_NO_BUDGET
+        let content = lifeline_extension_read(Extension._table, _message.fields, storage.arena)
+        extendLifetime(self)
+        guard let content else { return nil }
+        let size = lifeline_arena_block_bytes(storage.arena)
+        storage.arena.pointee.budget = MessageStorage.allowance(forSize: size)
+        return Extension(
+            _message: MessageReference(
+                storage: storage,
+                fields: content.assumingMemoryBound(to: Extension._Fields.self)
+            )
+        )
+    }
+
+    private mutating func write<Extension: MessageExtension>(_ content: Extension) {
+        let fields = _message.mutableFields(as: Self._table)
+        _message.withStorage { $0.write(content._message.fields, as: Extension._table, toExtensionsOf: fields) }
+        extendLifetime(content)
+    }
+}
+
+// MARK: - Decoding
+
+extension Message {
+    /// Decodes a message, and checks the content of its extensions as that of all other fields.
+    ///
+    /// - Parameters:
+    ///   - bytes: One encoded message, without a length prefix.
+    ///   - extensions: Those to check. Others stay unknown fields, whatever they hold.
+    ///   - partial: Whether proto2 `required` fields may be absent, also in extensions.
+    ///   - options: Limits on depth and memory. The check of the extensions has the same ones of its own.
+    /// - Throws: `MessageError`, when the bytes are not an encoding of this message type, or exceed a limit.
+    public init(
+        serializedBytes bytes: some Sequence<UInt8>,
+        extensions: MessageRegistry,
+        partial: Bool = false,
+        options: DecodingOptions = DecodingOptions()
+    ) throws(MessageError) {
+        try self.init(serializedBytes: bytes, partial: partial, options: options)
+        try checkExtensions(extensions, partial: partial, options: options)
+    }
+
+    /// Checks the content of extensions in this message and below it: for one that was decoded without a registry.
+    ///
+    /// - Parameters:
+    ///   - extensions: Those to check.
+    ///   - partial: Whether proto2 `required` fields may be absent in them.
+    ///   - options: Limits on their depth and memory.
+    /// - Throws: `MessageError`, when an extension is not of its type, lacks a required field or exceeds a limit.
+    public func checkExtensions(
+        _ extensions: MessageRegistry,
+        partial: Bool = false,
+        options: DecodingOptions = DecodingOptions()
+    ) throws(MessageError) {
+        var failure = LifelineFailure()
+        var options = LifelineDecodeOptions(options)
+        let isValid = extensions.withCTypes { types in
+            var types = types
+            return lifeline_extensions_check(Self._table, _message.fields, &types, partial, &options, &failure)
+        }
+        extendLifetime(self)
+        if !isValid { throw MessageError(failure, as: Self._table) }
+    }
+}
