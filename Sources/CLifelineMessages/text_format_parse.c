@@ -257,15 +257,23 @@ static bool is_set(const LifelineField *field, const void *message) {
     return lifeline_is_present(field, message);
 }
 
-static bool parse_field(TextParser *parser, const LifelineField *field, void *message) {
+// Of a message, what has come and does not stand in its struct.
+typedef struct Seen {
+    uint32_t of_entry;  // of a map's entry the fields, a bit each
+    LifelineExtensions extensions;
+} Seen;
+
+static bool parse_field(TextParser *parser, const LifelineField *field, void *message, Seen *seen) {
     bool has_colon = lifeline_text_take(&parser->input, ':');
     bool is_repeated = lifeline_is_repeated(field);
     bool may_lack_colon = field->type == LIFELINE_TYPE_MESSAGE;
     if (!has_colon && !may_lack_colon) return fail(parser, LIFELINE_SYNTAX);
     if (is_repeated) return parse_elements(parser, field, message);
-    if (field->presence != LIFELINE_PRESENCE_ALWAYS && is_set(field, message)) {
+    bool is_of_entry = field->presence == LIFELINE_PRESENCE_ALWAYS;
+    if (is_of_entry ? (seen->of_entry & field->number) != 0 : is_set(field, message)) {
         return fail(parser, LIFELINE_DUPLICATE_FIELD);
     }
+    if (is_of_entry) seen->of_entry |= field->number;
     if (!parse_value(parser, field, lifeline_mutable_at(message, field->offset))) return false;
     lifeline_mark_present(field, message);
     return true;
@@ -276,18 +284,19 @@ static bool parse_content(TextParser *parser, const LifelineMessageTable *table,
     LifelineTextToken url;
     const uint8_t *place = parser->input.next;
     if (!lifeline_text_read_url(&parser->input, &url)) return fail(parser, LIFELINE_SYNTAX);
+    uint8_t *memory = lifeline_arena_allocate(parser->arena, url.count);
+    if (memory == NULL) return fail(parser, LIFELINE_OUT_OF_MEMORY);
+    size_t count = lifeline_text_copy_url(url, memory);
     const LifelineMessageTable *content_table =
-        lifeline_find_by_url(&parser->options->types, url.bytes, url.count);
+        lifeline_find_by_url(&parser->options->types, memory, count);
     if (content_table == NULL) return fail_at(parser, LIFELINE_UNKNOWN_MESSAGE, place);
     if (is_set(&table->fields[0], message) || is_set(&table->fields[1], message)) {
         return fail_at(parser, LIFELINE_DUPLICATE_FIELD, place);
     }
     lifeline_text_take(&parser->input, ':');
     void *content = lifeline_message_create(content_table, parser->arena);
-    uint8_t *memory = lifeline_arena_allocate(parser->arena, url.count);
-    if (content == NULL || memory == NULL) return fail(parser, LIFELINE_OUT_OF_MEMORY);
-    memcpy(memory, url.bytes, url.count);
-    lifeline_store_bytes(lifeline_mutable_at(message, table->fields[0].offset), memory, url.count);
+    if (content == NULL) return fail(parser, LIFELINE_OUT_OF_MEMORY);
+    lifeline_store_bytes(lifeline_mutable_at(message, table->fields[0].offset), memory, count);
     if (!parse_body(parser, content_table, content)) return false;
     void *value = lifeline_mutable_at(message, table->fields[1].offset);
     LifelineStatus status = lifeline_store_encoded(parser->arena, content_table, content, value);
@@ -321,24 +330,25 @@ static int64_t find_field(const LifelineMessageTable *table, LifelineTextToken n
 
 // Reads the value of an extension, of which the name in brackets was read; `*found` is false when it is not known.
 static bool parse_extension(
-    TextParser *parser, const LifelineMessageTable *table, LifelineTextToken name, LifelineExtensions *extensions,
-    bool *found) {
+    TextParser *parser, const LifelineMessageTable *table, LifelineTextToken name, Seen *seen, bool *found) {
     const LifelineTypes *types = &parser->options->types;
     const LifelineMessageTable *extension = NULL;
     if (types->find_extension != NULL) {
-        extension = types->find_extension(types->context, table, 0, (const char *)name.bytes, name.count);
+        uint8_t *memory = lifeline_arena_allocate(parser->arena, name.count);
+        if (memory == NULL) return fail(parser, LIFELINE_OUT_OF_MEMORY) || fail_in(parser, table, 0);
+        size_t count = lifeline_text_copy_url(name, memory);
+        extension = types->find_extension(types->context, table, 0, (const char *)memory, count);
     }
     *found = extension != NULL;
     if (extension == NULL) return true;
     bool added;
-    LifelineExtension *place = lifeline_add_extension(extensions, parser->arena, extension, &added);
+    LifelineExtension *place = lifeline_add_extension(&seen->extensions, parser->arena, extension, &added);
     bool parsed = place == NULL ? fail(parser, LIFELINE_OUT_OF_MEMORY)
-                                : parse_field(parser, extension->fields, place->value);
+                                : parse_field(parser, extension->fields, place->value, seen);
     return parsed || fail_in(parser, table, extension->fields->number);
 }
 
-static bool parse_named(
-    TextParser *parser, const LifelineMessageTable *table, void *message, LifelineExtensions *extensions) {
+static bool parse_named(TextParser *parser, const LifelineMessageTable *table, void *message, Seen *seen) {
     LifelineTextToken name;
     lifeline_text_skip_space(&parser->input);
     const uint8_t *place = parser->input.next;
@@ -350,12 +360,12 @@ static bool parse_named(
             return fail(parser, LIFELINE_SYNTAX) || fail_in(parser, table, 0);
         }
         bool is_extension;
-        if (!parse_extension(parser, table, name, extensions, &is_extension)) return false;
+        if (!parse_extension(parser, table, name, seen, &is_extension)) return false;
         if (is_extension) return true;
         if (parser->options->ignore_unknown_fields) return skip_unknown(parser) || fail_in(parser, table, 0);
         return fail_at(parser, LIFELINE_UNKNOWN_FIELD, place) || fail_in(parser, table, 0);
     }
-    if (!lifeline_text_read_word(&parser->input, &name)) {
+    if (!lifeline_text_read_name(&parser->input, &name)) {
         return fail(parser, LIFELINE_SYNTAX) || fail_in(parser, table, 0);
     }
     int64_t index = find_field(table, name);
@@ -364,25 +374,25 @@ static bool parse_named(
         return fail_at(parser, LIFELINE_UNKNOWN_FIELD, place) || fail_in(parser, table, 0);
     }
     const LifelineField *field = &table->fields[index];
-    return parse_field(parser, field, message) || fail_in(parser, table, field->number);
+    return parse_field(parser, field, message, seen) || fail_in(parser, table, field->number);
 }
 
 // Reads fields up to the bracket that ends them, or to the end of the input where `end` is 0.
 static bool parse_fields(TextParser *parser, const LifelineMessageTable *table, void *message, char end) {
-    LifelineExtensions extensions = {.count = 0};
+    Seen seen = {.of_entry = 0};
     bool parsed = true;
     while (parsed) {
         uint8_t next = lifeline_text_peek(&parser->input);
         bool is_at_end = parser->input.next == parser->input.end;
         if (end != 0 ? next == (uint8_t)end && !is_at_end : is_at_end) break;
         parsed = is_at_end ? fail(parser, LIFELINE_SYNTAX) || fail_in(parser, table, 0)
-                           : parse_named(parser, table, message, &extensions);
+                           : parse_named(parser, table, message, &seen);
         // A comma or a semicolon may end a field.
         if (parsed && !lifeline_text_take(&parser->input, ',')) lifeline_text_take(&parser->input, ';');
     }
     if (parsed && end != 0) lifeline_text_take(&parser->input, end);
     LifelineFailure failure;
-    if (parsed && !lifeline_write_extensions(table, message, &extensions, parser->arena, &failure)) {
+    if (parsed && !lifeline_write_extensions(table, message, &seen.extensions, parser->arena, &failure)) {
         parsed = fail(parser, failure.status) || fail_in(parser, table, 0);
     }
     // Also after a failure: readers rely on the order.

@@ -5,6 +5,7 @@
 #include "lifeline_text_format.h"
 #include "names.h"
 #include "text.h"
+#include "text_format_scan.h"
 #include "unknown_fields.h"
 #include "utf8.h"
 
@@ -322,15 +323,6 @@ static bool print_field(
     return true;
 }
 
-static bool is_plain_url(ProtobufCBinaryData url) {
-    for (size_t index = 0; index < url.len; index += 1) {
-        uint8_t byte = url.data[index];
-        bool is_letter = is_in(byte | 0x20, 'a', 'z');
-        if (!is_letter && !is_in(byte, '0', '9') && (byte == 0 || strchr("-._~%/", byte) == NULL)) return false;
-    }
-    return true;
-}
-
 // Prints the message in a google.protobuf.Any under its type. `*printed` is false when that is not known, the bytes are
 // not of it, or it takes too much.
 static bool print_content(
@@ -339,8 +331,9 @@ static bool print_content(
     ProtobufCBinaryData bytes = lifeline_load_bytes(lifeline_at(message, table->fields[1].offset));
     const LifelineMessageTable *content_table = lifeline_find_by_url(&printer->options->types, url.data, url.len);
     *printed = false;
-    // An URL with other bytes could not be read back, and may be meant for a terminal.
-    if (content_table == NULL || printer->depth == 0 || !is_plain_url(url)) return true;
+    // Other bytes than those of an URL may be meant for a terminal.
+    bool is_url = lifeline_text_is_url((LifelineTextToken){.bytes = url.data, .count = url.len});
+    if (content_table == NULL || printer->depth == 0 || !is_url) return true;
     LifelineContent content;
     const void *content_message;
     LifelineStatus status = lifeline_open_message(

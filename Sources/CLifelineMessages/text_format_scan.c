@@ -8,8 +8,8 @@ void lifeline_text_skip_space(LifelineTextInput *input) {
     for (; input->next != input->end; input->next += 1) {
         uint8_t byte = *input->next;
         if (byte == '#') {
-            while (input->next != input->end && *input->next != '\n') input->next += 1;
-            if (input->next == input->end) return;
+            while (input->next != input->end && *input->next != '\n' && *input->next != 0) input->next += 1;
+            if (input->next == input->end || *input->next == 0) return;
         } else if (byte != ' ' && (byte < '\t' || byte > '\r')) {
             return;
         }
@@ -31,6 +31,12 @@ bool lifeline_text_read_word(LifelineTextInput *input, LifelineTextToken *token)
     return true;
 }
 
+bool lifeline_text_read_name(LifelineTextInput *input, LifelineTextToken *token) {
+    uint64_t number;
+    if (!lifeline_text_read_word(input, token)) return false;
+    return !is_digit(*token->bytes) || lifeline_text_integer(*token, &number) != LIFELINE_TEXT_NO_INTEGER;
+}
+
 bool lifeline_text_read_number(LifelineTextInput *input, LifelineTextToken *token) {
     lifeline_text_skip_space(input);
     const uint8_t *start = input->next;
@@ -43,21 +49,6 @@ bool lifeline_text_read_number(LifelineTextInput *input, LifelineTextToken *toke
     *token = (LifelineTextToken){.bytes = start, .count = (size_t)(next - start)};
     input->next = next;
     return true;
-}
-
-static bool is_in_url(uint8_t byte) {
-    return lifeline_text_is_word(byte) || (byte != 0 && strchr("-.~%/", byte) != NULL);
-}
-
-bool lifeline_text_read_url(LifelineTextInput *input, LifelineTextToken *token) {
-    lifeline_text_skip_space(input);
-    const uint8_t *start = input->next;
-    const uint8_t *next = start;
-    while (next != input->end && is_in_url(*next)) next += 1;
-    if (next == start) return false;
-    *token = (LifelineTextToken){.bytes = start, .count = (size_t)(next - start)};
-    input->next = next;
-    return lifeline_text_take(input, ']');
 }
 
 static int digit_of(uint8_t byte) {
@@ -95,22 +86,20 @@ bool lifeline_text_is_decimal(LifelineTextToken *token) {
     size_t whole = count_digits(*token, 0);
     size_t index = whole;
     size_t fraction = 0;
-    bool has_point = index < token->count && token->bytes[index] == '.';
-    if (has_point) {
+    if (index < token->count && token->bytes[index] == '.') {
         fraction = count_digits(*token, index + 1);
         index += 1 + fraction;
     }
     if (whole + fraction == 0) return false;
-    bool has_exponent = index < token->count && (token->bytes[index] | 0x20) == 'e';
-    if (has_exponent) {
+    if (index < token->count && (token->bytes[index] | 0x20) == 'e') {
         index += 1;
         if (index < token->count && (token->bytes[index] == '+' || token->bytes[index] == '-')) index += 1;
         size_t digits = count_digits(*token, index);
         if (digits == 0) return false;
         index += digits;
     }
-    // An integer that begins with a zero would be octal.
-    if (!has_point && !has_exponent && whole > 1 && token->bytes[0] == '0') return false;
+    // A number that begins with a zero would be octal.
+    if (whole > 1 && token->bytes[0] == '0') return false;
     size_t count = index;
     if (index < token->count && (token->bytes[index] | 0x20) == 'f') index += 1;
     if (index != token->count) return false;
@@ -127,11 +116,67 @@ static bool is_in_any_case(LifelineTextToken token, const char *word) {
 }
 
 bool lifeline_text_is_infinity(LifelineTextToken token) {
-    return is_in_any_case(token, "inf") || is_in_any_case(token, "infinity") || is_in_any_case(token, "inff");
+    return is_in_any_case(token, "inf") || is_in_any_case(token, "infinity") || is_in_any_case(token, "inff")
+           || is_in_any_case(token, "infinityf");
 }
 
 bool lifeline_text_is_nan(LifelineTextToken token) {
     return is_in_any_case(token, "nan") || is_in_any_case(token, "nanf");
+}
+
+// MARK: URLs
+
+static bool is_in_url(uint8_t byte) {
+    return lifeline_text_is_word(byte) || (byte != 0 && strchr("/.-~%!$&()*+,;=", byte) != NULL);
+}
+
+static bool is_joint(uint8_t byte) { return byte == '.' || byte == '/'; }
+
+// Reads parts with slashes between them, of which the last one is the name of a type: words with dots between them.
+static bool read_url(LifelineTextInput *input, bool may_have_spaces, LifelineTextToken *token) {
+    const uint8_t *start = input->next;
+    const uint8_t *end = start;  // of all that was read
+    uint8_t last = '/';
+    bool is_name = true;  // this part so far
+    int escape = 0;       // how many digits are still to come behind a percent sign
+    while (input->next != input->end && is_in_url(*input->next)) {
+        uint8_t byte = *input->next;
+        bool is_apart = input->next != end;
+        if (is_apart && !is_joint(last) && !is_joint(byte)) return false;
+        if (escape > 0 && digit_of(byte) >= 16) return false;
+        escape = byte == '%' ? 2 : escape > 0 ? escape - 1 : 0;
+        if (byte == '/') {
+            if (end == start) return false;
+            is_name = true;
+        } else if (byte == '.') {
+            is_name = is_name && !is_joint(last);
+        } else {
+            is_name = is_name && lifeline_text_is_word(byte) && !(is_joint(last) && is_digit(byte));
+        }
+        last = byte;
+        input->next += 1;
+        end = input->next;
+        if (may_have_spaces) lifeline_text_skip_space(input);
+    }
+    *token = (LifelineTextToken){.bytes = start, .count = (size_t)(end - start)};
+    return is_name && !is_joint(last);
+}
+
+bool lifeline_text_read_url(LifelineTextInput *input, LifelineTextToken *token) {
+    lifeline_text_skip_space(input);
+    return read_url(input, true, token) && lifeline_text_take(input, ']');
+}
+
+bool lifeline_text_is_url(LifelineTextToken token) {
+    LifelineTextInput input = {.next = token.bytes, .end = token.bytes + token.count};
+    return read_url(&input, false, &token) && input.next == input.end;
+}
+
+size_t lifeline_text_copy_url(LifelineTextToken token, uint8_t *memory) {
+    LifelineTextInput input = {.next = token.bytes, .end = token.bytes + token.count};
+    size_t count = 0;
+    for (; input.next != input.end; lifeline_text_skip_space(&input)) memory[count++] = *input.next++;
+    return count;
 }
 
 // MARK: Literals
@@ -197,7 +242,6 @@ static uint8_t *read_escape(LifelineTextInput *input, uint8_t *place) {
     input->next += 1;
     switch (letter) {
         case 'x':
-        case 'X':
             if (read_digits(input, 2, 16, &number) == 0) return NULL;
             *place++ = (uint8_t)number;
             return place;
@@ -249,7 +293,8 @@ static LifelineStatus skip_message(LifelineTextInput *input, uint32_t depth);
 
 static bool is_number(LifelineTextToken token) {
     uint64_t number;
-    return lifeline_text_integer(token, &number) != LIFELINE_TEXT_NO_INTEGER || lifeline_text_is_decimal(&token);
+    return lifeline_text_integer(token, &number) != LIFELINE_TEXT_NO_INTEGER || lifeline_text_is_decimal(&token)
+           || lifeline_text_is_infinity(token) || lifeline_text_is_nan(token);
 }
 
 static LifelineStatus skip_scalar(LifelineTextInput *input) {
@@ -257,11 +302,11 @@ static LifelineStatus skip_scalar(LifelineTextInput *input) {
     size_t length;
     uint8_t first = lifeline_text_peek(input);
     if (first != '"' && first != '\'') {
-        lifeline_text_take(input, '-');
+        bool is_negative = lifeline_text_take(input, '-');
         first = lifeline_text_peek(input);
-        bool is_word = is_letter(first) || first == '_';
-        bool is_read = is_word ? lifeline_text_read_word(input, &token)
-                               : lifeline_text_read_number(input, &token) && is_number(token);
+        bool may_be_word = !is_negative && (is_letter(first) || first == '_');
+        bool is_read = may_be_word ? lifeline_text_read_word(input, &token)
+                                   : lifeline_text_read_number(input, &token) && is_number(token);
         return is_read ? LIFELINE_OK : LIFELINE_SYNTAX;
     }
     do {
@@ -296,7 +341,7 @@ static LifelineStatus skip_message(LifelineTextInput *input, uint32_t depth) {
     LifelineTextToken name;
     while (!lifeline_text_take(input, end)) {
         bool has_name = lifeline_text_take(input, '[') ? lifeline_text_read_url(input, &name)
-                                                       : lifeline_text_read_word(input, &name);
+                                                       : lifeline_text_read_name(input, &name);
         LifelineStatus status = has_name ? lifeline_text_skip_value(input, depth - 1) : LIFELINE_SYNTAX;
         if (status != LIFELINE_OK) return status;
         if (!lifeline_text_take(input, ',')) lifeline_text_take(input, ';');

@@ -49,12 +49,21 @@ bool lifeline_text_is_word(uint8_t byte);
 // Reads a name or an integer.
 bool lifeline_text_read_word(LifelineTextInput *input, LifelineTextToken *token);
 
+// Reads the name of a field, or its number.
+bool lifeline_text_read_name(LifelineTextInput *input, LifelineTextToken *token);
+
 // Reads a number without its sign, or a name of one.
 bool lifeline_text_read_number(LifelineTextInput *input, LifelineTextToken *token);
 
 // Reads the name of an extension or the type's URL of a google.protobuf.Any, behind its opening bracket, with the
-// closing one.
+// closing one. There may be spaces and comments beside its dots and slashes: see lifeline_text_copy_url.
 bool lifeline_text_read_url(LifelineTextInput *input, LifelineTextToken *token);
+
+// Copies the name or URL without spaces and comments to memory of the token's size. Returns the bytes written.
+size_t lifeline_text_copy_url(LifelineTextToken token, uint8_t *memory);
+
+// Whether an URL reads as itself in brackets.
+bool lifeline_text_is_url(LifelineTextToken token);
 
 typedef enum LifelineTextIntegerKind {
     LIFELINE_TEXT_NO_INTEGER,

@@ -1,17 +1,12 @@
 #include "json_exceptions.h"
 
-#include <regex.h>  // of POSIX: with sanitizers gcc warns of C++'s, which recurses for each character, too
-
 #include <algorithm>
 #include <cstdlib>
-#include <stdexcept>
 #include <string_view>
 
 namespace differential {
 
 namespace {
-
-using Comparison = JSONComparison;
 
 // MARK: The place where the engine stopped
 
@@ -41,18 +36,9 @@ std::string without_quotes(const std::string &token) {
     return text;
 }
 
-// The field that the failure names; NULL when it is the message itself.
-const LifelineField *field(const Comparison &comparison) {
-    const LifelineMessageTable *table = comparison.engine.message;
-    for (uint32_t index = 0; table != nullptr && index < table->field_count; index += 1) {
-        if (table->fields[index].number == comparison.engine.field_number) return &table->fields[index];
-    }
-    return nullptr;
-}
-
 // The message that was expected; NULL when it was none.
 const LifelineMessageTable *expected_message(const Comparison &comparison) {
-    const LifelineField *named = field(comparison);
+    const LifelineField *named = failed_field(comparison);
     if (named == nullptr) return comparison.engine.message;
     if (named->presence == LIFELINE_PRESENCE_MAP) named = &named->message->fields[1];
     return named->type == LIFELINE_TYPE_MESSAGE ? named->message : nullptr;
@@ -71,7 +57,7 @@ bool expects_any_value(const Comparison &comparison) {
 // Whether a value of one of these types was expected: as a field, an element, a map's key or value, or in a wrapper.
 template <typename Condition>
 bool expects(const Comparison &comparison, const Condition &condition) {
-    const LifelineField *named = field(comparison);
+    const LifelineField *named = failed_field(comparison);
     const LifelineMessageTable *table = comparison.engine.message;
     if (named == nullptr) {
         return table->well_known == LIFELINE_WELL_KNOWN_WRAPPER && condition(table->fields[0].type);
@@ -98,24 +84,7 @@ bool is_integer(uint8_t type) {
 
 // MARK: Forms
 
-bool contains(std::string text, const char *pattern) {
-    std::replace(text.begin(), text.end(), '\0', '\1');  // regexec would end there
-    regex_t compiled;
-    if (regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB) != 0) throw std::runtime_error(pattern);
-    bool found = regexec(&compiled, text.c_str(), 0, nullptr, 0) == 0;
-    regfree(&compiled);
-    return found;
-}
-
-bool matches(const std::string &text, const std::string &pattern) {
-    return contains(text, ("^(" + pattern + ")$").c_str());
-}
-
 bool is_number(const std::string &text) { return matches(text, "-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][-+]?[0-9]+)?"); }
-
-bool python_says(const Comparison &comparison, const char *words) {
-    return comparison.python.result.find(words) != std::string::npos;
-}
 
 bool has_more_than_ascii(const std::string &text) {
     return std::any_of(text.begin(), text.end(), [](char byte) { return static_cast<unsigned char>(byte) >= 0x80; });
@@ -123,7 +92,7 @@ bool has_more_than_ascii(const std::string &text) {
 
 // MARK: The lists
 
-const JSONException refusals[] = {
+const std::vector<Exception> refusals = {
     {"Python's integers",
      "Python takes a string that is a number to its int() or float(), such as \"+1\", \"01\", \"1_0\" or \"\\t1\". "
      "ProtoJSON has the form of JSON's numbers, in quotes too.",
@@ -207,56 +176,38 @@ const JSONException refusals[] = {
      }},
 };
 
-const JSONException acceptances[] = {
+const std::vector<Exception> acceptances = {
     {"duplicate keys of ignored fields",
      "What is ignored cannot be ambiguous. Python reads all of it first.",
      [](const Comparison &comparison) {
-         return comparison.ignores_unknown && python_says(comparison, "duplicate key");
+         return comparison.ignores_unknown && peer_says(comparison, "duplicate key");
      }},
     {"rounded to the largest float",
      "A number that rounds to the largest float is read as it. Python refuses all that is above it.",
-     [](const Comparison &comparison) { return python_says(comparison, "Float value too"); }},
+     [](const Comparison &comparison) { return peer_says(comparison, "Float value too"); }},
     {"an Any without a value",
      "One whose message has a form of its own, and no \"value\", holds the default, as to C++. Python needs it.",
-     [](const Comparison &comparison) { return python_says(comparison, "KeyError: 'value'"); }},
-    {"required fields in an Any",
-     "Parsing checks no required fields; the caller may. Python cannot encode such a message for an Any.",
-     [](const Comparison &comparison) { return python_says(comparison, "missing required"); }},
+     [](const Comparison &comparison) { return peer_says(comparison, "KeyError: 'value'"); }},
+    required_in_any,
 };
 
-const JSONException contents[] = {
-    {"a float that is rounded twice",
-     "The number below half of the way from the largest float to the next. Python reads it as a double first, which is "
-     "half of the way, and then rounds up, to infinity.",
-     [](const Comparison &comparison) { return contains(comparison.text, "\\.40282356779733"); }},
+const std::vector<Exception> contents = {
+    rounded_twice,
     {"capitals beyond ASCII in a FieldMask",
      "Names of fields are ASCII. Python puts \"_\" before capital letters of all alphabets.",
      [](const Comparison &comparison) {
          auto underscores = [](const std::string &text) { return std::count(text.begin(), text.end(), '_'); };
          return has_more_than_ascii(comparison.text)
-                && underscores(comparison.python.result) > underscores(comparison.engine.encoded);
+                && underscores(comparison.peer.result) > underscores(comparison.engine.encoded);
      }},
 };
 
-template <size_t count>
-const JSONException *explain(const JSONException (&exceptions)[count], const Comparison &comparison) {
-    for (const JSONException &exception : exceptions) {
-        if (exception.applies(comparison)) return &exception;
-    }
-    return nullptr;
-}
-
 }  // namespace
 
-const JSONException *explain_refusal(const Comparison &comparison) {
-    // Input that is not UTF-8 is refused before there is a message.
-    if (comparison.engine.message == nullptr) return nullptr;
-    return explain(refusals, comparison);
+const Exceptions &json_exceptions() {
+    static const Exceptions exceptions{refusals, acceptances, contents};
+    return exceptions;
 }
-
-const JSONException *explain_acceptance(const Comparison &comparison) { return explain(acceptances, comparison); }
-
-const JSONException *explain_content(const Comparison &comparison) { return explain(contents, comparison); }
 
 bool explain_printing(const std::string &text, const OracleAnswer &python) {
     // Python takes capital letters of all alphabets for such.

@@ -4,33 +4,11 @@
 
 #include <string>
 
-#include "json_engine.h"
-#include "json_oracle.h"
+#include "textual_exceptions.h"
 
 namespace differential {
 
-// The outcome of one text for the engine and for Python.
-struct JSONComparison {
-    const std::string &text;
-    const JSONParsed &engine;
-    const OracleAnswer &python;
-    bool ignores_unknown;
-};
-
-struct JSONException {
-    const char *name;
-    const char *reason;
-    bool (*applies)(const JSONComparison &comparison);
-};
-
-// The exception that explains why only the engine refuses the text; NULL when there is none.
-const JSONException *explain_refusal(const JSONComparison &comparison);
-
-// The exception that explains why only Python refuses the text; NULL when there is none.
-const JSONException *explain_acceptance(const JSONComparison &comparison);
-
-// The exception that explains why both accept the text, but read different messages; NULL when there is none.
-const JSONException *explain_content(const JSONComparison &comparison);
+const Exceptions &json_exceptions();
 
 // Whether only Python refuses to print a message, which we print as this text, and why that is meant.
 bool explain_printing(const std::string &text, const OracleAnswer &python);

@@ -1,19 +1,14 @@
 #include "json_mutator.h"
 
 #include <algorithm>
-#include <vector>
+
+#include "textual_mutator.h"
 
 namespace differential {
 
 namespace {
 
-// A value of valid JSON, and the key in front of it in an object.
-struct Node {
-    char kind = 0;  // '{', '[', or 0 for a token
-    std::string key;
-    std::string token;
-    std::vector<Node> children;
-};
+using Node = TextualNode;
 
 // MARK: Reading
 
@@ -132,11 +127,6 @@ const char *const others[] = {
     "{\"@type\":\"type.googleapis.com/google.protobuf.Value\",\"value\":null}",
     "{\"@type\":\"type.googleapis.com/google.protobuf.Duration\"}", "{\"@type\":1}", "{\"value\":1}"};
 
-template <size_t count>
-std::string one_of(const char *const (&list)[count], Random &random) {
-    return list[random.below(count)];
-}
-
 std::string some_token(Random &random) {
     switch (random.below(5)) {
         case 0:
@@ -147,151 +137,30 @@ std::string some_token(Random &random) {
     }
 }
 
-// "user_id" for "userId", and the other way round.
-std::string other_case(const std::string &key) {
-    std::string changed;
-    for (size_t index = 0; index < key.size(); index += 1) {
-        char letter = key[index];
-        if (letter >= 'A' && letter <= 'Z') {
-            changed += '_';
-            changed += static_cast<char>(letter - 'A' + 'a');
-        } else if (letter == '_' && index + 1 < key.size() && key[index + 1] >= 'a' && key[index + 1] <= 'z') {
-            index += 1;
-            changed += static_cast<char>(key[index] - 'a' + 'A');
-        } else {
-            changed += letter;
-        }
-    }
-    return changed;
-}
-
-// The first letter as an escape.
-std::string with_escape(const std::string &quoted) {
-    static const char digits[] = "0123456789abcdef";
-    if (quoted.size() < 3 || quoted[1] == '\\' || static_cast<unsigned char>(quoted[1]) >= 0x80) return quoted;
-    std::string escape = {'\\', 'u', '0', '0', digits[quoted[1] >> 4], digits[quoted[1] & 15]};
-    return quoted.substr(0, 1) + escape + quoted.substr(2);
-}
-
-// MARK: Mutations
-
-void collect(Node &node, std::vector<Node *> &nodes) {
-    nodes.push_back(&node);
-    for (Node &child : node.children) collect(child, nodes);
-}
-
-std::string some_key(const std::vector<Node *> &nodes, Random &random) {
-    for (int tries = 0; tries < 10; tries += 1) {
-        const std::string &key = nodes[random.below(nodes.size())]->key;
-        if (!key.empty()) return key;
-    }
+std::string some_key(Random &random) {
+    if (random.one_in(2)) return "\"" + one_of(texts, random) + "\"";
     return random.one_in(2) ? "\"@type\"" : "\"value\"";
 }
 
-void change_token(Node &node, Random &random) {
-    node.children.clear();
-    node.kind = 0;
-    bool is_string = !node.token.empty() && node.token[0] == '"';
-    switch (random.below(8)) {
-        case 0:  // a number in quotes, or not
-            node.token = is_string ? node.token.substr(1, node.token.size() - 2) : "\"" + node.token + "\"";
-            break;
-        case 1: node.token = is_string ? with_escape(node.token) : node.token + "e0"; break;
-        case 2: node.token = is_string ? "\"" + one_of(texts, random) + node.token.substr(1) : node.token + ".0"; break;
-        default: node.token = some_token(random); break;
-    }
-}
-
-void mutate_children(Node &node, const std::vector<Node *> &nodes, const Node &donor, Random &random) {
-    std::vector<Node> &children = node.children;
-    auto place = [&] { return children.begin() + static_cast<ptrdiff_t>(random.below(children.size() + 1)); };
-    if (children.empty() || random.one_in(6)) {
-        Node copy = donor;
-        if (copy.key.empty() || random.one_in(3)) copy.key = some_key(nodes, random);
-        children.insert(place(), std::move(copy));
-        return;
-    }
-    size_t index = random.below(children.size());
-    size_t another = random.below(children.size());
-    switch (random.below(8)) {
-        case 0: children.erase(children.begin() + static_cast<ptrdiff_t>(index)); break;
-        case 1: {
-            Node copy = children[index];
-            if (random.one_in(2)) copy.key = other_case(copy.key);
-            children.insert(place(), std::move(copy));
-            break;
-        }
-        case 2: std::swap(children[index], children[another]); break;
-        case 3: std::reverse(children.begin(), children.end()); break;
-        case 4: children[index].key = other_case(children[index].key); break;
-        case 5:
-            children[index].key = random.one_in(2) ? some_key(nodes, random) : "\"" + one_of(texts, random) + "\"";
-            break;
-        case 6: children[index].key = with_escape(children[index].key); break;
-        default: {
-            Node token;
-            token.key = children[index].key;
-            token.token = some_token(random);
-            children[index] = std::move(token);
-            break;
-        }
-    }
-}
-
-std::string mutate_tree(const std::string &text, const std::string &other, Random &random) {
-    Node root = Reader(text).value();
-    Node other_root = Reader(other).value();
-    std::vector<Node *> donors;
-    collect(other_root, donors);
-    // One change, mostly: a text is refused for the first thing that is wrong.
-    for (size_t times = random.one_in(3) ? 1 + random.below(3) : 1; times > 0; times -= 1) {
-        std::vector<Node *> nodes;
-        collect(root, nodes);
-        Node &node = *nodes[random.below(nodes.size())];
-        const std::vector<Node *> &sources = random.one_in(2) ? donors : nodes;
-        const Node &donor = *sources[random.below(sources.size())];
-        if (node.kind == 0 || random.one_in(10)) {
-            change_token(node, random);
-        } else if (random.one_in(10)) {
-            Node copy = donor;
-            copy.key = node.key;
-            node = std::move(copy);
-        } else {
-            Node copy = donor;  // it may be a part of `node`
-            mutate_children(node, nodes, copy, random);
-        }
-    }
-    std::string changed;
-    write(root, random.one_in(3), random, changed);
-    return changed;
-}
-
-std::string mutate_bytes(std::string text, Random &random) {
-    static const char interesting[] = "\"\"\\\\{}[]:,,0123456789.-+eEunt \n\t\r\0\x01\x1F\x7F\x80\xC0\xED\xFF'/@_=";
-    for (size_t times = 1 + random.below(3); times > 0 && !text.empty(); times -= 1) {
-        size_t position = random.below(text.size());
-        size_t another = random.below(text.size());
-        char byte = random.one_in(8) ? static_cast<char>(random.next())
-                                     : interesting[random.below(sizeof interesting - 1)];
-        switch (random.below(6)) {
-            case 0: text[position] = byte; break;
-            case 1: text.insert(position, 1, byte); break;
-            case 2: text.erase(position, 1 + random.below(random.one_in(4) ? 16 : 1)); break;
-            case 3: text.insert(position, text.substr(another, random.below(24))); break;
-            case 4: std::swap(text[position], text[another]); break;
-            default: random.one_in(2) ? text.resize(position) : text.push_back(byte); break;
-        }
-    }
+std::string write_some(const Node &root, Random &random) {
+    std::string text;
+    write(root, random.one_in(3), random, text);
     return text;
 }
+
+constexpr char interesting[] = "\"\"\\\\{}[]:,,0123456789.-+eEunt \n\t\r\0\x01\x1F\x7F\x80\xC0\xED\xFF'/@_=";
 
 }  // namespace
 
 std::string mutate_json(const std::string &text, const std::string &other, Random &random) {
-    size_t way = random.below(16);
-    if (way < 4) return mutate_bytes(text, random);
-    std::string variant = mutate_tree(text, other, random);
-    return way == 4 ? mutate_bytes(std::move(variant), random) : variant;
+    static const TextualSyntax syntax{
+        [](const std::string &text) { return Reader(text).value(); },
+        write_some,
+        some_token,
+        [](Random &random) { return one_of(texts, random); },
+        some_key,
+        {interesting, sizeof interesting - 1}};
+    return mutate_textual(syntax, text, other, random);
 }
 
 }  // namespace differential

@@ -1,4 +1,4 @@
-// Variants of JSON texts: some still valid, some as an attacker would send them.
+// Variants of JSON texts.
 #pragma once
 
 #include <string>

@@ -1,11 +1,4 @@
-"""Python's protobuf as a strict reader and a printer of JSON, for the differential tests.
-
-Usage: json_oracle.py DESCRIPTOR_SET
-
-Reads batches of requests from stdin and answers each batch on stdout; json_oracle.cc is the other side. All numbers are
-32 bits, little-endian. A batch is the number of its requests, and for each: its kind, one byte; the name of a message
-type, a text, and an encoded message, each behind its length. A batch of answers has for each request one byte, 1 for
-accepted, and a result behind its length.
+"""Python's protobuf as a strict reader and a printer of JSON, for the differential tests. See oracle.py.
 
 P  parses the text: the encoded message, or the reason for refusing it
 I  likewise, with ignore_unknown_fields
@@ -19,21 +12,14 @@ import decimal
 import json
 import re
 import struct
-import sys
-import threading
 import types
 
-from google.protobuf import descriptor, descriptor_pb2, descriptor_pool, json_format, message_factory
+from google.protobuf import descriptor, json_format
 
-# Above the depth of any message here.
-DEPTH = 1200
+import oracle
 
 # Numbers below it can be packed as a float.
 FLOAT_LIMIT = 3.4e38
-
-# Parsing recurses. A text that is deeper than this is refused.
-sys.setrecursionlimit(20_000)
-threading.stack_size(256 << 20)
 
 
 # Here Python's protobuf is made exact and strict in numbers and enums. They are all over the texts, so that exceptions
@@ -104,57 +90,38 @@ json_format._ConvertInteger = convert_exact_integer
 json_format._ConvertScalarFieldValue = convert_strict_enum
 
 
-class Oracle:
-    def __init__(self, path):
-        self.pool = descriptor_pool.DescriptorPool()
-        self.classes = {}
-        files = descriptor_pb2.FileDescriptorSet()
-        with open(path, "rb") as file:
-            files.ParseFromString(file.read())
-        for file in files.file:
-            # To the engine, extensions are unknown fields.
-            forget_extensions(file)
-            adapt_fields(file)
-            self.pool.Add(file)
+def answer(messages, kind, name, text, encoded):
+    if kind in "PI":
+        return True, parse(messages, name, text, kind == "I")
+    return compare(messages, name, text, encoded, int(kind))
 
-    def message(self, name):
-        if name not in self.classes:
-            self.classes[name] = message_factory.GetMessageClass(self.pool.FindMessageTypeByName(name))
-        return self.classes[name]()
 
-    def answer(self, kind, name, text, encoded):
-        try:
-            if kind in "PI":
-                return True, self.parse(name, text, kind == "I")
-            return self.compare(name, text, encoded, int(kind))
-        except Exception as error:  # whatever it is, the text or the message is refused
-            return False, ("!" + str(error)).encode(errors="replace")
+def parse(messages, name, text, ignores_unknown):
+    message = messages.new(name)
+    json_format.Parse(
+        text.decode(),
+        message,
+        ignore_unknown_fields=ignores_unknown,
+        descriptor_pool=messages.pool,
+        max_recursion_depth=oracle.DEPTH,
+    )
+    return message.SerializePartialToString()
 
-    def parse(self, name, text, ignores_unknown):
-        message = self.message(name)
-        json_format.Parse(
-            text.decode(),
-            message,
-            ignore_unknown_fields=ignores_unknown,
-            descriptor_pool=self.pool,
-            max_recursion_depth=DEPTH,
-        )
-        return message.SerializePartialToString()
 
-    def compare(self, name, text, encoded, options):
-        message = self.message(name)
-        message.MergeFromString(encoded)
-        expected = json_format.MessageToJson(
-            message,
-            preserving_proto_field_name=bool(options & 1),
-            use_integers_for_enums=bool(options & 2),
-            always_print_fields_with_no_presence=bool(options & 4),
-            descriptor_pool=self.pool,
-            indent=None,
-        )
-        # Its option for enums prints google.protobuf.NullValue as 0, which has to be null.
-        null = 0 if options & 2 else None
-        return is_same(json.loads(text), json.loads(expected), null), expected.encode()
+def compare(messages, name, text, encoded, options):
+    message = messages.new(name)
+    message.MergeFromString(encoded)
+    expected = json_format.MessageToJson(
+        message,
+        preserving_proto_field_name=bool(options & 1),
+        use_integers_for_enums=bool(options & 2),
+        always_print_fields_with_no_presence=bool(options & 4),
+        descriptor_pool=messages.pool,
+        indent=None,
+    )
+    # Its option for enums prints google.protobuf.NullValue as 0, which has to be null.
+    null = 0 if options & 2 else None
+    return is_same(json.loads(text), json.loads(expected), null), expected.encode()
 
 
 def is_same(ours, theirs, null):
@@ -174,63 +141,5 @@ def is_number(value):
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def forget_extensions(scope):
-    scope.ClearField("extension")
-    for message in getattr(scope, "message_type", []) or getattr(scope, "nested_type", []):
-        forget_extensions(message)
-
-
-def adapt_fields(scope):
-    """Python refuses a message with two fields of the same JSON name, and the smallest number as a default. The tests
-    make no message with such names, and JSON has nothing to do with defaults."""
-    for message in getattr(scope, "message_type", []) or getattr(scope, "nested_type", []):
-        names = set()
-        for field in message.field:
-            field.ClearField("default_value")
-            if field.json_name in names:
-                field.json_name = field.name
-            names.add(field.json_name)
-        adapt_fields(message)
-
-
-class Stream:
-    def __init__(self, file):
-        self.file = file
-
-    def bytes(self, count):
-        data = self.file.read(count)
-        if len(data) != count:
-            raise EOFError
-        return data
-
-    def number(self):
-        return struct.unpack("<I", self.bytes(4))[0]
-
-    def text(self):
-        return self.bytes(self.number())
-
-
-def main():
-    oracle = Oracle(sys.argv[1])
-    stream = Stream(sys.stdin.buffer)
-    while True:
-        # The whole batch is read before anything is written, so that neither side waits for the other.
-        requests = [
-            (stream.bytes(1).decode(), stream.text().decode(), stream.text(), stream.text())
-            for _ in range(stream.number())
-        ]
-        for request in requests:
-            accepted, result = oracle.answer(*request)
-            sys.stdout.buffer.write(struct.pack("<BI", accepted, len(result)) + result)
-        sys.stdout.buffer.flush()
-
-
-def run():
-    try:
-        main()
-    except EOFError:
-        pass  # the tests are done
-
-
 if __name__ == "__main__":
-    threading.Thread(target=run).start()
+    oracle.run(answer)

@@ -9,4 +9,5 @@ extern "C" {
 #include "lifeline_json.h"
 #include "lifeline_message.h"
 #include "lifeline_table.h"
+#include "lifeline_text_format.h"
 }

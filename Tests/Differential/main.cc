@@ -19,6 +19,7 @@
 #include "mutator.h"
 #include "peers.h"
 #include "random.h"
+#include "text_run.h"
 #include "types.h"
 
 namespace differential {
@@ -33,6 +34,7 @@ struct Options {
     double seconds = 0;  // 0: no limit
     std::string fixed_cases;
     std::string json_oracle;  // the script; empty: no JSON
+    std::string text_oracle;  // the script; empty: no text format
     std::string replayed_input;
     std::string replayed_type;
 };
@@ -65,6 +67,7 @@ Options parse_options(int count, char **arguments) {
         else if (option == "--seconds") options.seconds = number(index);
         else if (option == "--fixed-cases") options.fixed_cases = value(index);
         else if (option == "--json-oracle") options.json_oracle = value(index);
+        else if (option == "--text-oracle") options.text_oracle = value(index);
         else if (option == "--replay") {
             options.replayed_input = value(index);
             options.replayed_type = value(index);
@@ -239,11 +242,12 @@ private:
     size_t disagreements_ = 0;
 };
 
-int run_json(const Options &options, const std::filesystem::path &descriptors) {
-    __sanitizer_set_death_callback(print_current_json);
+template <typename FormatRun>
+int run_textual(const Options &options, const std::string &oracle_script, const std::filesystem::path &descriptors) {
+    __sanitizer_set_death_callback(print_current_text);
     std::vector<MessageType> types = load_types(descriptors);
-    JSONOracle oracle(options.json_oracle, descriptors);
-    JSONRun run(std::move(types), oracle, options.seed);
+    Oracle oracle(oracle_script, descriptors);
+    FormatRun run(std::move(types), oracle, options.seed);
     if (!options.replayed_type.empty()) return run.replay(options.replayed_input, options.replayed_type);
     if (!options.fixed_cases.empty()) run.run_fixed_cases(options.fixed_cases);
     run.run_generated(options.inputs, options.seconds);
@@ -254,7 +258,8 @@ int run(int count, char **arguments) {
     Options options = parse_options(count, arguments);
     google::protobuf::SetLogHandler(nullptr);  // it warns of bad UTF-8 in proto2
     auto descriptors = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "protos.binpb";
-    if (!options.json_oracle.empty()) return run_json(options, descriptors);
+    if (!options.json_oracle.empty()) return run_textual<JSONRun>(options, options.json_oracle, descriptors);
+    if (!options.text_oracle.empty()) return run_textual<TextRun>(options, options.text_oracle, descriptors);
     __sanitizer_set_death_callback(print_current);
     Run run(options, load_types(descriptors));
     if (!options.replayed_type.empty()) return run.replay();

@@ -1,4 +1,4 @@
-#include "json_cases.h"
+#include "textual_cases.h"
 
 #include <fstream>
 #include <stdexcept>
@@ -17,36 +17,37 @@ std::string take_word(std::string &line) {
     return word;
 }
 
-JSONPrintSettings settings_of(const std::string &word) {
-    JSONPrintSettings settings;
+PrintSettings settings_of(const std::string &word) {
+    PrintSettings settings;
     if (word == ">names") settings.proto_names = true;
     else if (word == ">numbers") settings.enums_as_numbers = true;
     else if (word == ">int64") settings.int64_as_numbers = true;
     else if (word == ">absent") settings.absent_fields = true;
+    else if (word == ">line") settings.in_one_line = true;
     else if (word != ">") throw std::runtime_error("unknown word " + word);
     return settings;
 }
 
-void read_line(std::string line, JSONCase current, std::vector<JSONCase> &cases) {
+void read_line(std::string line, TextualCase current, std::vector<TextualCase> &cases) {
     std::string word = take_word(line);
     if (word[0] == '>') {
         if (cases.empty()) throw std::runtime_error("there is no text above");
-        cases.back().printed.emplace_back(settings_of(word), read_json_text(line));
+        cases.back().printed.emplace_back(settings_of(word), read_escaped_text(line));
         return;
     }
     current.outcome = "accepted";
     if (word == "print") {
-        current.kind = JSONCase::Kind::printed;
+        current.kind = TextualCase::Kind::printed;
         current.text = bytes_of_hex(take_word(line));
-        current.outcome = read_json_text(line);
+        current.outcome = read_escaped_text(line);
     } else if (word == "=" || word == "<" || word == "<unknown") {
         current.ignores_unknown = word == "<unknown";
-        current.text = read_json_text(line);
-        if (word == "=") current.printed.emplace_back(JSONPrintSettings{}, current.text);
+        current.text = read_escaped_text(line);
+        if (word == "=") current.printed.emplace_back(PrintSettings{}, current.text);
     } else if (word == "!" || word == "!unknown") {
         current.ignores_unknown = word == "!unknown";
         current.outcome = take_word(line);
-        current.text = read_json_text(line);
+        current.text = read_escaped_text(line);
     } else {
         throw std::runtime_error("unknown word " + word);
     }
@@ -55,11 +56,11 @@ void read_line(std::string line, JSONCase current, std::vector<JSONCase> &cases)
 
 }  // namespace
 
-std::vector<JSONCase> read_json_cases(const std::string &path) {
+std::vector<TextualCase> read_textual_cases(const std::string &path) {
     std::ifstream file(path);
     if (!file) throw std::runtime_error(path + ": cannot be read");
-    std::vector<JSONCase> cases;
-    JSONCase current;
+    std::vector<TextualCase> cases;
+    TextualCase current;
     std::string line;
     while (std::getline(file, line)) {
         current.line += 1;
@@ -74,7 +75,7 @@ std::vector<JSONCase> read_json_cases(const std::string &path) {
     return cases;
 }
 
-std::string read_json_text(const std::string &text) {
+std::string read_escaped_text(const std::string &text) {
     std::string bytes;
     for (size_t index = 0; index < text.size(); index += 1) {
         if (text[index] != '%') {

@@ -1,4 +1,4 @@
-// The engine's JSON under test, behind an interface of values.
+// The engine's JSON and text format under test, behind an interface of values.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,19 @@
 
 namespace differential {
 
+enum class TextualFormat { json, text };
+
 // Far above the memory that any input here needs.
 constexpr uint32_t ample_budget = uint32_t{1} << 25;
 
-struct JSONParseSettings {
+struct ParseSettings {
     uint32_t maximum_depth = 100;
     bool ignores_unknown = false;
     uint32_t budget = ample_budget;  // in units of an arena's budget
 };
 
 // The outcome of parsing a text.
-struct JSONParsed {
+struct Parsed {
     LifelineStatus status = LIFELINE_OK;
     size_t offset = 0;          // of a failure
     uint32_t field_number = 0;  // of a failure
@@ -32,14 +34,18 @@ struct JSONParsed {
     bool accepted() const { return status == LIFELINE_OK; }
 };
 
-struct JSONPrintSettings {
+struct PrintSettings {
+    // Of JSON.
     bool enums_as_numbers = false;
     bool int64_as_numbers = false;
     bool proto_names = false;
     bool absent_fields = false;
+    // Of text format.
+    bool in_one_line = false;
+    bool unknown_fields = true;
 };
 
-struct JSONPrinted {
+struct Printed {
     LifelineStatus status = LIFELINE_OK;
     std::string text;
 
@@ -47,14 +53,15 @@ struct JSONPrinted {
 };
 
 // The types that a google.protobuf.Any may hold. They must outlive all calls below.
-void set_json_types(const std::vector<MessageType> &types);
+void set_known_types(const std::vector<MessageType> &types);
 
-// Parses the text, from memory of exactly its size. Only spaces may follow the value.
-JSONParsed parse_json(const LifelineMessageTable *table, std::string_view text, const JSONParseSettings &settings);
+// Parses the text, from memory of exactly its size. Only spaces may follow a value of JSON.
+Parsed parse_text(
+    TextualFormat format, const LifelineMessageTable *table, std::string_view text, const ParseSettings &settings);
 
 // Decodes a message and prints it. The printer starts with `capacity` bytes of memory.
-JSONPrinted print_json(
-    const LifelineMessageTable *table, std::string_view encoded, const JSONPrintSettings &settings,
+Printed print_text(
+    TextualFormat format, const LifelineMessageTable *table, std::string_view encoded, const PrintSettings &settings,
     size_t capacity = 0);
 
 }  // namespace differential

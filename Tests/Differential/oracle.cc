@@ -1,4 +1,4 @@
-#include "json_oracle.h"
+#include "oracle.h"
 
 #include <spawn.h>
 #include <sys/wait.h>
@@ -24,7 +24,7 @@ void append_text(std::string &bytes, const std::string &text) {
 
 }  // namespace
 
-JSONOracle::JSONOracle(const std::string &script, const std::string &descriptor_set_path) {
+Oracle::Oracle(const std::string &script, const std::string &descriptor_set_path) {
     // A write to a process that has ended is an error, not the end of this one.
     std::signal(SIGPIPE, SIG_IGN);
     int to_child[2];
@@ -48,38 +48,38 @@ JSONOracle::JSONOracle(const std::string &script, const std::string &descriptor_
     if (error != 0) throw std::runtime_error("python3 cannot be started");
 }
 
-JSONOracle::~JSONOracle() {
+Oracle::~Oracle() {
     close(input_);
     close(output_);
     if (process_ > 0) waitpid(process_, nullptr, 0);
 }
 
-void JSONOracle::write(const std::string &bytes) {
+void Oracle::write(const std::string &bytes) {
     for (size_t written = 0; written < bytes.size();) {
         ssize_t count = ::write(input_, bytes.data() + written, bytes.size() - written);
-        if (count <= 0) throw std::runtime_error("json_oracle.py has ended");
+        if (count <= 0) throw std::runtime_error("Python's protobuf has ended");
         written += static_cast<size_t>(count);
     }
 }
 
-std::string JSONOracle::read(size_t count) {
+std::string Oracle::read(size_t count) {
     std::string bytes(count, '\0');
     for (size_t done = 0; done < count;) {
         ssize_t more = ::read(output_, bytes.data() + done, count - done);
-        if (more <= 0) throw std::runtime_error("json_oracle.py has ended");
+        if (more <= 0) throw std::runtime_error("Python's protobuf has ended");
         done += static_cast<size_t>(more);
     }
     return bytes;
 }
 
-size_t JSONOracle::read_number() {
+size_t Oracle::read_number() {
     std::string bytes = read(4);
     size_t number = 0;
     for (int index = 3; index >= 0; index -= 1) number = number << 8 | static_cast<uint8_t>(bytes[index]);
     return number;
 }
 
-std::vector<OracleAnswer> JSONOracle::ask(const std::vector<OracleRequest> &requests) {
+std::vector<OracleAnswer> Oracle::ask(const std::vector<OracleRequest> &requests) {
     std::string batch;
     append_number(batch, requests.size());
     for (const OracleRequest &request : requests) {

@@ -1,4 +1,4 @@
-#include "json_engine.h"
+#include "textual_engine.h"
 
 #include <algorithm>
 #include <charconv>
@@ -84,20 +84,49 @@ std::string broken_law(const LifelineMessageTable *table, const void *message, c
     return "";
 }
 
+// Moves the offset behind the value.
+bool parse_into(
+    TextualFormat format, const LifelineMessageTable *table, void *message, const uint8_t *bytes, size_t count,
+    size_t &offset, Arena &arena, const ParseSettings &settings, LifelineFailure &failure) {
+    if (format == TextualFormat::json) {
+        LifelineJSONParseOptions options{{find_message, nullptr, nullptr}, settings.maximum_depth, settings.ignores_unknown};
+        return lifeline_json_parse(table, message, bytes, count, &offset, arena.get(), &options, &failure);
+    }
+    LifelineTextParseOptions options{{find_message, nullptr, nullptr}, settings.maximum_depth, settings.ignores_unknown};
+    offset = count;
+    return lifeline_text_parse(table, message, bytes, count, arena.get(), &options, &failure);
+}
+
+bool print_from(
+    TextualFormat format, const LifelineMessageTable *table, const void *message, const PrintSettings &settings,
+    LifelineText &text, LifelineFailure &failure) {
+    if (format == TextualFormat::json) {
+        LifelineJSONPrintOptions options{
+            write_shortest<double>, write_shortest<float>, {find_message, nullptr, nullptr}, deepest_message,
+            settings.enums_as_numbers, settings.int64_as_numbers, settings.proto_names, settings.absent_fields};
+        return lifeline_json_print(table, message, &options, &text, &failure);
+    }
+    LifelineTextPrintOptions options{
+        write_shortest<double>, write_shortest<float>, {find_message, nullptr, nullptr}, deepest_message,
+        settings.in_one_line, settings.unknown_fields};
+    return lifeline_text_print(table, message, &options, &text, &failure);
+}
+
 bool only_spaces_follow(std::string_view text, size_t offset) {
     return text.find_first_not_of(" \t\r\n", offset) == std::string_view::npos;
 }
 
 }  // namespace
 
-void set_json_types(const std::vector<MessageType> &types) {
+void set_known_types(const std::vector<MessageType> &types) {
     for (const MessageType &type : types) known_types[type.table->full_name] = type.table;
 }
 
-JSONParsed parse_json(const LifelineMessageTable *table, std::string_view text, const JSONParseSettings &settings) {
-    JSONParsed parsed;
+Parsed parse_text(
+    TextualFormat format, const LifelineMessageTable *table, std::string_view text, const ParseSettings &settings) {
+    Parsed parsed;
     auto bytes = exact_copy(text, 0);
-    if (!lifeline_json_is_utf8(bytes.get(), text.size())) {
+    if (format == TextualFormat::json && !lifeline_json_is_utf8(bytes.get(), text.size())) {
         parsed.status = LIFELINE_INVALID_UTF8;
         return parsed;
     }
@@ -107,11 +136,10 @@ JSONParsed parse_json(const LifelineMessageTable *table, std::string_view text, 
         parsed.status = LIFELINE_OUT_OF_MEMORY;
         return parsed;
     }
-    LifelineJSONParseOptions options{{find_message, nullptr, nullptr}, settings.maximum_depth, settings.ignores_unknown};
     LifelineFailure failure;
     size_t offset = 0;
-    bool accepted = lifeline_json_parse(
-        table, message, bytes.get(), text.size(), &offset, arena.get(), &options, &failure);
+    bool accepted = parse_into(
+        format, table, message, bytes.get(), text.size(), offset, arena, settings, failure);
     size_t limit = settings.budget * size_t{LIFELINE_ARENA_UNIT};
     if (lifeline_arena_block_bytes(arena.get()) > limit) parsed.broken_law = "the budget bounds the memory";
     if (!accepted) {
@@ -137,9 +165,10 @@ JSONParsed parse_json(const LifelineMessageTable *table, std::string_view text, 
     return parsed;
 }
 
-JSONPrinted print_json(
-    const LifelineMessageTable *table, std::string_view encoded, const JSONPrintSettings &settings, size_t capacity) {
-    JSONPrinted printed;
+Printed print_text(
+    TextualFormat format, const LifelineMessageTable *table, std::string_view encoded, const PrintSettings &settings,
+    size_t capacity) {
+    Printed printed;
     auto bytes = exact_copy(encoded, LIFELINE_INPUT_SLOP);
     Arena arena(ample_budget);
     void *message = decode(table, encoded, bytes.get(), arena);
@@ -147,14 +176,11 @@ JSONPrinted print_json(
         printed.status = LIFELINE_TRUNCATED;
         return printed;
     }
-    LifelineJSONPrintOptions options{
-        write_shortest<double>, write_shortest<float>, {find_message, nullptr, nullptr}, deepest_message,
-        settings.enums_as_numbers, settings.int64_as_numbers, settings.proto_names, settings.absent_fields};
     std::unique_ptr<uint8_t[]> lent(new uint8_t[capacity]);
     LifelineText text;
     lifeline_text_init(&text, lent.get(), capacity);
     LifelineFailure failure;
-    if (!lifeline_json_print(table, message, &options, &text, &failure)) {
+    if (!print_from(format, table, message, settings, text, failure)) {
         printed.status = failure.status;
     } else {
         printed.text.assign(text.memory, text.memory + text.count);

@@ -1,4 +1,4 @@
-// Python's protobuf, which reads JSON strictly, in a process of its own. See json_oracle.py.
+// Python's protobuf in a process of its own. See oracle.py.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace differential {
 
 struct OracleRequest {
-    char kind;  // see json_oracle.py
+    char kind;  // see json_oracle.py and text_oracle.py
     std::string type;
     std::string text;
     std::string encoded;
@@ -21,13 +21,13 @@ struct OracleAnswer {
     std::string result;
 };
 
-class JSONOracle {
+class Oracle {
 public:
     // Starts python3 with the script. Throws std::runtime_error when that fails.
-    JSONOracle(const std::string &script, const std::string &descriptor_set_path);
-    ~JSONOracle();
-    JSONOracle(const JSONOracle &) = delete;
-    JSONOracle &operator=(const JSONOracle &) = delete;
+    Oracle(const std::string &script, const std::string &descriptor_set_path);
+    ~Oracle();
+    Oracle(const Oracle &) = delete;
+    Oracle &operator=(const Oracle &) = delete;
 
     // Throws std::runtime_error when the process has ended.
     std::vector<OracleAnswer> ask(const std::vector<OracleRequest> &requests);

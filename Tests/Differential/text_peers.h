@@ -1,0 +1,24 @@
+// C++ libprotobuf's text format.
+#pragma once
+
+#include <string>
+
+#include "oracle.h"
+#include "textual_engine.h"
+#include "types.h"
+
+namespace differential {
+
+// What C++ libprotobuf reads from the text: the encoded message, or the reason for refusing it.
+OracleAnswer parse_text_with_cpp(const MessageType &type, const std::string &text, bool ignores_unknown);
+
+struct CppTextSettings {
+    bool in_one_line = false;
+    bool short_lists = false;     // elements of repeated numbers in square brackets
+    bool keeps_letters = false;   // else all but ASCII is escaped
+    bool unknown_fields = false;  // by their numbers
+};
+
+std::string print_text_with_cpp(const MessageType &type, const std::string &encoded, const CppTextSettings &settings);
+
+}  // namespace differential
