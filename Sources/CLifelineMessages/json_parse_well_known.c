@@ -54,8 +54,8 @@ static bool take_zone(LifelineJSONInput *input, int64_t *offset) {
     return true;
 }
 
-// A time as RFC 3339 has it, with capital letters.
-static bool read_timestamp(LifelineJSONInput *input, int64_t *seconds, int32_t *nanoseconds) {
+// A time as RFC 3339 has it, with capital letters. LIFELINE_WRONG_KIND when it has another form.
+static LifelineStatus read_timestamp(LifelineJSONInput *input, int64_t *seconds, int32_t *nanoseconds) {
     LifelineDate date;
     uint32_t hour;
     uint32_t minute;
@@ -68,33 +68,36 @@ static bool read_timestamp(LifelineJSONInput *input, int64_t *seconds, int32_t *
                      && take_digits(input, 2, &hour) && take_byte(input, ':') && take_digits(input, 2, &minute)
                      && take_byte(input, ':') && take_digits(input, 2, &second) && take_fraction(input, &fraction)
                      && take_zone(input, &offset) && input->next == input->end;
-    if (!is_formed || hour > 23 || minute > 59 || second > 59 || !lifeline_day_of_date(date, &day)) return false;
+    if (!is_formed) return LIFELINE_WRONG_KIND;
+    if (hour > 23 || minute > 59 || second > 59 || !lifeline_day_of_date(date, &day)) return LIFELINE_OUT_OF_RANGE;
     *nanoseconds = (int32_t)fraction;
     *seconds = day * LIFELINE_SECONDS_OF_DAY + (int64_t)(hour * 3600 + minute * 60 + second) - offset;
-    return *seconds >= LIFELINE_FIRST_SECOND && *seconds <= LIFELINE_LAST_SECOND;
+    bool is_in_range = *seconds >= LIFELINE_FIRST_SECOND && *seconds <= LIFELINE_LAST_SECOND;
+    return is_in_range ? LIFELINE_OK : LIFELINE_OUT_OF_RANGE;
 }
 
-// Seconds with up to nine digits behind a point, and an "s".
-static bool read_duration(LifelineJSONInput *input, int64_t *seconds, int32_t *nanoseconds) {
+// Seconds with up to nine digits behind a point, and an "s". LIFELINE_WRONG_KIND when it has another form.
+static LifelineStatus read_duration(LifelineJSONInput *input, int64_t *seconds, int32_t *nanoseconds) {
     bool is_negative = take_byte(input, '-');
     uint32_t digit;
     uint32_t fraction;
     *seconds = 0;
-    if (!take_digits(input, 1, &digit)) return false;
+    if (!take_digits(input, 1, &digit)) return LIFELINE_WRONG_KIND;
     do {
-        *seconds = *seconds * 10 + digit;
-        if (*seconds > LIFELINE_LONGEST_DURATION) return false;
+        if (*seconds <= LIFELINE_LONGEST_DURATION) *seconds = *seconds * 10 + digit;
     } while (take_digits(input, 1, &digit));
-    if (!take_fraction(input, &fraction) || !take_byte(input, 's') || input->next != input->end) return false;
+    bool is_formed = take_fraction(input, &fraction) && take_byte(input, 's') && input->next == input->end;
+    if (!is_formed) return LIFELINE_WRONG_KIND;
+    if (*seconds > LIFELINE_LONGEST_DURATION) return LIFELINE_OUT_OF_RANGE;
     *nanoseconds = (int32_t)fraction;
     if (is_negative) {
         *seconds = -*seconds;
         *nanoseconds = -*nanoseconds;
     }
-    return true;
+    return LIFELINE_OK;
 }
 
-typedef bool ReadTime(LifelineJSONInput *input, int64_t *seconds, int32_t *nanoseconds);
+typedef LifelineStatus ReadTime(LifelineJSONInput *input, int64_t *seconds, int32_t *nanoseconds);
 
 // Reads a timestamp or a duration, which are both seconds and billionths.
 static bool parse_time(
@@ -106,7 +109,8 @@ static bool parse_time(
     LifelineJSONInput input = {.next = text.bytes, .end = text.bytes + text.count};
     int64_t seconds;
     int32_t nanoseconds;
-    if (!read(&input, &seconds, &nanoseconds)) return lifeline_json_fail_at(parser, LIFELINE_OUT_OF_RANGE, place);
+    LifelineStatus status = read(&input, &seconds, &nanoseconds);
+    if (status != LIFELINE_OK) return lifeline_json_fail_at(parser, status, place);
     lifeline_store_scalar(field_value(table, message, 0), sizeof seconds, (uint64_t)seconds);
     lifeline_store_scalar(field_value(table, message, 1), sizeof nanoseconds, (uint32_t)nanoseconds);
     return true;

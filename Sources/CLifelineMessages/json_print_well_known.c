@@ -121,11 +121,11 @@ static bool print_field_mask(LifelineJSONPrinter *printer, const LifelineMessage
 
 // MARK: Values
 
-// The one that is set; null when none is.
+// The one that is set; null when none is, or null_value, with any number.
 static bool print_any_value(LifelineJSONPrinter *printer, const LifelineMessageTable *table, const void *message) {
     for (uint32_t index = 0; index < table->field_count; index += 1) {
         const LifelineField *field = &table->fields[index];
-        if (!lifeline_is_present(field, message)) continue;
+        if (field->type == LIFELINE_TYPE_ENUM || !lifeline_is_present(field, message)) continue;
         const uint8_t *value = lifeline_at(message, field->offset);
         if (field->type == LIFELINE_TYPE_DOUBLE) {
             double number;

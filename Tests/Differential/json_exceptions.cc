@@ -133,13 +133,13 @@ const std::vector<Exception> refusals = {
     {"Python's durations",
      "Python takes more than nine digits behind the point, and all that int() and float() take.",
      [](const Comparison &comparison) {
-         return comparison.engine.status == LIFELINE_OUT_OF_RANGE && expects(comparison, LIFELINE_WELL_KNOWN_DURATION)
+         return comparison.engine.status == LIFELINE_WRONG_KIND && expects(comparison, LIFELINE_WELL_KNOWN_DURATION)
                 && !matches(without_quotes(token(comparison)), "-?[0-9]+(\\.[0-9]{1,9})?s");
      }},
     {"Python's timestamps",
      "Python takes dates and offsets that are shorter than RFC 3339 has them, and offsets of more than a day.",
      [](const Comparison &comparison) {
-         return comparison.engine.status == LIFELINE_OUT_OF_RANGE && expects(comparison, LIFELINE_WELL_KNOWN_TIMESTAMP)
+         return comparison.engine.status == LIFELINE_WRONG_KIND && expects(comparison, LIFELINE_WELL_KNOWN_TIMESTAMP)
                 && !matches(
                     without_quotes(token(comparison)),
                     "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?"
