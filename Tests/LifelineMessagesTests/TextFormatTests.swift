@@ -54,7 +54,7 @@ import Testing
         #expect(text == lines.map { $0 + "\n" }.joined())
         #expect(try Singular(textFormatString: text) == message)
         var options = TextFormatEncodingOptions()
-        options.printsInOneLine = true
+        options.printInOneLine = true
         let line = message.textFormatString(options: options)
         #expect(line == lines.joined(separator: " ").replacing("{   x", with: "{ x"))
         #expect(try Singular(textFormatString: line) == message)
@@ -126,7 +126,7 @@ import Testing
         ])
         let text = #"111: 5 127 { 1: 1 2: "" } 127: "a" 111: 0x0000000000000001"#
         var options = TextFormatEncodingOptions()
-        options.printsInOneLine = true
+        options.printInOneLine = true
         #expect(message.textFormatString(options: options) == text)
         options.printUnknownFields = false
         #expect(message.textFormatString(options: options) == "")
@@ -143,11 +143,17 @@ import Testing
         let plain = "type_url: \"type.googleapis.com/sample.chat.v1.User\"\nvalue: \"\\022\\003Ada\"\n"
         #expect(packed.textFormatString() == plain)
         #expect(try Google_Protobuf_Any(textFormatString: plain) == packed)
+        let spaced = "[ type . googleapis.com # a comment\n / sample.chat.v1.User ] { name: 'Ada' }"
+        #expect(try Google_Protobuf_Any(textFormatString: spaced, options: options) == packed)
         #expect(failure(of: Google_Protobuf_Any.self, text) == .unknownMessageType)
         #expect(failure(of: Google_Protobuf_Any.self, text + plain, options) == .duplicateField)
         let hostile = Google_Protobuf_Any.with { $0.typeURL = "\u{1b}[2J/sample.chat.v1.User" }
         let escaped = hostile.textFormatString(options: TextFormatEncodingOptions(types: types))
         #expect(escaped == "type_url: \"\\033[2J/sample.chat.v1.User\"\n")
+        // It could not be read back in brackets.
+        let withoutPrefix = Google_Protobuf_Any.with { $0.typeURL = "/sample.chat.v1.User" }
+        let unchanged = withoutPrefix.textFormatString(options: TextFormatEncodingOptions(types: types))
+        #expect(unchanged == "type_url: \"/sample.chat.v1.User\"\n")
     }
 
     /// Decoding allows them to be a hundred deep.
@@ -198,6 +204,9 @@ import Testing
             (#"a_string: "\400""#, .malformedTextFormat), ("a_int32: [1]", .unexpectedValue),
             ("a_int32: 1.5", .unexpectedValue), ("a_int32: 09", .unexpectedValue), ("a_int32: 0x", .unexpectedValue),
             ("a_double: 010", .unexpectedValue), ("a_double: 1e", .unexpectedValue), ("a_bool: 2", .unexpectedValue),
+            ("a_double: 00.5", .unexpectedValue), ("a_double: 01e1", .unexpectedValue),
+            (#"a_string: "\X41""#, .malformedTextFormat), ("# \0", .malformedTextFormat),
+            ("[a..b]: 1", .malformedTextFormat), ("[/a.b] {}", .malformedTextFormat),
             ("a_point: 1", .unexpectedValue), ("a_string: 1", .unexpectedValue),
             ("a_int32: 2147483648", .valueOutOfRange),
             ("a_uint32: -1", .valueOutOfRange), ("a_uint64: 18446744073709551616", .valueOutOfRange),
@@ -213,13 +222,19 @@ import Testing
         #expect(failure(of: ChatMessage.self, "author {} author {}") == .duplicateField)
     }
 
+    @Test(arguments: [
+        #"headers { key: "a" key: "a" }"#, #"headers { key: "" key: "" }"#, #"headers { value: "a" value: "b" }"#,
+    ]) func keysAndValuesOfAnEntryThatComeTwiceAreRefused(text: String) {
+        #expect(failure(of: ChatMessage.self, text) == .duplicateField)
+    }
+
     @Test func whatIsUnknownIsPassedOverOnDemand() throws {
         var options = TextFormatDecodingOptions()
         options.ignoreUnknownFields = true
         let text = #"x: 1 y { a: -inf b < c: "d" 'e' > [f.g]: [1, {}] } z: [] [h.i] { j: 0x1 }; text: "t""#
         #expect(try ChatMessage(textFormatString: text, options: options) == .with { $0.text = "t" })
         #expect(try ChatMessage(textFormatString: "x [{ a: 1 }, <>] y: -1.5f", options: options) == ChatMessage())
-        for malformed in ["x { a }", "x: 1.2.3", "x: 1z", "x [1]", "x: -", "x: [1"] {
+        for malformed in ["x { a }", "x: 1.2.3", "x: 1z", "x [1]", "x: -", "x: [1", "x: -y", "1x: 1"] {
             #expect(failure(of: ChatMessage.self, malformed, options) == .malformedTextFormat, "\(malformed)")
         }
         #expect(failure(of: ChatMessage.self, String(repeating: "x {", count: 101), options) == .tooDeep)

@@ -39,7 +39,7 @@ extension Message {
 /// How messages are written in text format.
 public struct TextFormatEncodingOptions: Sendable {
     /// Whether all stands in one line. By default each field has its own.
-    public var printsInOneLine = false
+    public var printInOneLine = false
     /// Whether unknown fields are printed, by their numbers: as far as can be told from the encoding, which is not what
     /// they were written as. True by default.
     public var printUnknownFields = true
@@ -87,7 +87,7 @@ private func textFormat(
             types: types,
             // As deep as decoding goes at most: what was decoded can be printed.
             maximum_depth: 1_000,
-            in_one_line: options.printsInOneLine,
+            in_one_line: options.printInOneLine,
             unknown_fields: options.printUnknownFields
         )
         return lifeline_text_print(table, message, &options, &text, &failure)
@@ -95,7 +95,7 @@ private func textFormat(
     let printed = String(decoding: UnsafeBufferPointer(start: text.memory, count: text.count), as: UTF8.self)
     if isPrinted { return printed }
     let comment = "# The rest is left out. \(MessageError(failure, in: .text, isPrinting: true).message)"
-    return printed + (options.printsInOneLine ? " \(comment)" : "\n\(comment)\n")
+    return printed + (options.printInOneLine ? " \(comment)" : "\n\(comment)\n")
 }
 
 extension String {
