@@ -3,33 +3,10 @@
 
 #include "content.h"
 #include "fields.h"
+#include "json_scan.h"
 #include "utf8.h"
 
 // MARK: Strings
-
-// How many of the first bytes, up to 16, stand for themselves in a string; whether there are others than ASCII among
-// them is added to `all_bits`.
-static inline size_t plain_prefix(const uint8_t *bytes, size_t count, uint8_t *all_bits) {
-    size_t length = count < 16 ? count : 16;
-#if defined(__SSE2__)
-    if (count >= 16) {
-        __m128i sixteen = _mm_loadu_si128((const __m128i *)(const void *)bytes);
-        __m128i quote = _mm_cmpeq_epi8(sixteen, _mm_set1_epi8('"'));
-        __m128i backslash = _mm_cmpeq_epi8(sixteen, _mm_set1_epi8('\\'));
-        // Without a sign: the smaller of a control character and 0x1F is itself.
-        __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(sixteen, _mm_set1_epi8(0x1F)), sixteen);
-        int special = _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, backslash), control));
-        *all_bits |= (uint8_t)(_mm_movemask_epi8(sixteen) != 0 ? 0x80 : 0);
-        return special == 0 ? 16 : (size_t)__builtin_ctz((unsigned)special);
-    }
-#endif
-    for (size_t index = 0; index < length; index += 1) {
-        uint8_t byte = bytes[index];
-        if (byte < 0x20 || byte == '"' || byte == '\\') return index;
-        *all_bits |= byte;
-    }
-    return length;
-}
 
 static uint8_t *write_escape(uint8_t *place, uint8_t byte) {
     static const char hexadecimal[] = "0123456789abcdef";
@@ -61,7 +38,7 @@ bool lifeline_json_print_string(LifelineJSONPrinter *printer, const uint8_t *byt
     if (place == NULL) return lifeline_json_cannot_print(printer, LIFELINE_OUT_OF_MEMORY);
     *place++ = '"';
     while (bytes != end) {
-        size_t length = plain_prefix(bytes, (size_t)(end - bytes), &all_bits);
+        size_t length = lifeline_json_plain_prefix(bytes, (size_t)(end - bytes), &all_bits);
         if (length == 16) {
             memcpy(place, bytes, 16);
         } else {
@@ -151,7 +128,8 @@ static bool print_floating_point(LifelineJSONPrinter *printer, double number, bo
 static bool print_enum(LifelineJSONPrinter *printer, const LifelineField *field, int32_t number) {
     const LifelineEnum *enumeration = field->enumeration;
     if (enumeration == NULL) return print_integer(printer, (uint64_t)(int64_t)number, number < 0, false);
-    if ((enumeration->flags & LIFELINE_ENUM_NULL_VALUE) != 0) return print_literal(printer, "null");
+    // Other numbers, which other implementations print as null too, are kept.
+    if ((enumeration->flags & LIFELINE_ENUM_NULL_VALUE) != 0 && number == 0) return print_literal(printer, "null");
     size_t index = lifeline_enum_find(enumeration, number);
     if (printer->options->enums_as_numbers || index == enumeration->count) {
         return print_integer(printer, (uint64_t)(int64_t)number, number < 0, false);

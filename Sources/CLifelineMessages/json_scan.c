@@ -1,27 +1,18 @@
 #include "json_scan.h"
 
 #include "numbers.h"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include "utf8.h"
 
 // MARK: Strings
 
 // The first byte from `next` on that does not stand for itself in a string, or the end.
 static const uint8_t *skip_plain(const uint8_t *next, const uint8_t *end) {
-#if defined(__SSE2__)
-    for (; end - next >= 16; next += 16) {
-        __m128i sixteen = _mm_loadu_si128((const __m128i *)(const void *)next);
-        __m128i quote = _mm_cmpeq_epi8(sixteen, _mm_set1_epi8('"'));
-        __m128i backslash = _mm_cmpeq_epi8(sixteen, _mm_set1_epi8('\\'));
-        // Without a sign: the smaller of a control character and 0x1F is itself.
-        __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(sixteen, _mm_set1_epi8(0x1F)), sixteen);
-        int special = _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, backslash), control));
-        if (special != 0) return next + __builtin_ctz((unsigned)special);
-    }
-#endif
-    while (next != end && *next >= 0x20 && *next != '"' && *next != '\\') next += 1;
+    uint8_t all_bits = 0;
+    size_t length;
+    do {
+        length = lifeline_json_plain_prefix(next, (size_t)(end - next), &all_bits);
+        next += length;
+    } while (length == 16);
     return next;
 }
 
@@ -90,26 +81,6 @@ bool lifeline_json_read_string(LifelineJSONInput *input, LifelineJSONString *str
     return true;
 }
 
-static uint8_t *write_scalar(uint8_t *place, uint32_t scalar) {
-    if (scalar < 0x80) {
-        *place++ = (uint8_t)scalar;
-        return place;
-    }
-    if (scalar < 0x800) {
-        *place++ = (uint8_t)(0xC0 | scalar >> 6);
-    } else {
-        if (scalar < 0x10000) {
-            *place++ = (uint8_t)(0xE0 | scalar >> 12);
-        } else {
-            *place++ = (uint8_t)(0xF0 | scalar >> 18);
-            *place++ = (uint8_t)(0x80 | (scalar >> 12 & 0x3F));
-        }
-        *place++ = (uint8_t)(0x80 | (scalar >> 6 & 0x3F));
-    }
-    *place++ = (uint8_t)(0x80 | (scalar & 0x3F));
-    return place;
-}
-
 size_t lifeline_json_unescape(LifelineJSONString string, uint8_t *place) {
     uint8_t *start = place;
     const uint8_t *next = string.bytes;
@@ -122,7 +93,7 @@ size_t lifeline_json_unescape(LifelineJSONString string, uint8_t *place) {
         next = special;
         if (next == end) break;
         next += 1;
-        place = write_scalar(place, (uint32_t)read_escape(&next, end));
+        place = lifeline_write_scalar(place, (uint32_t)read_escape(&next, end));
     }
     return (size_t)(place - start);
 }

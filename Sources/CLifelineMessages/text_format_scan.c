@@ -1,5 +1,7 @@
 #include "text_format_scan.h"
 
+#include "utf8.h"
+
 static bool is_digit(uint8_t byte) { return byte >= '0' && byte <= '9'; }
 
 static bool is_letter(uint8_t byte) { return (byte | 0x20) >= 'a' && (byte | 0x20) <= 'z'; }
@@ -181,18 +183,6 @@ size_t lifeline_text_copy_url(LifelineTextToken token, uint8_t *memory) {
 
 // MARK: Literals
 
-// Writes a scalar in UTF-8. Returns the place behind it.
-static uint8_t *write_scalar(uint8_t *place, uint32_t scalar) {
-    static const uint8_t marks[] = {0, 0, 0xC0, 0xE0, 0xF0};
-    int length = scalar < 0x80 ? 1 : scalar < 0x800 ? 2 : scalar < 0x10000 ? 3 : 4;
-    for (int index = length - 1; index > 0; index -= 1) {
-        place[index] = (uint8_t)(0x80 | (scalar & 0x3F));
-        scalar >>= 6;
-    }
-    place[0] = (uint8_t)((length == 1 ? 0 : marks[length]) | scalar);
-    return place + length;
-}
-
 // Reads up to `most` digits of a base. Returns how many.
 static int read_digits(LifelineTextInput *input, int most, uint32_t base, uint32_t *number) {
     int count = 0;
@@ -245,8 +235,8 @@ static uint8_t *read_escape(LifelineTextInput *input, uint8_t *place) {
             if (read_digits(input, 2, 16, &number) == 0) return NULL;
             *place++ = (uint8_t)number;
             return place;
-        case 'u': return read_scalar(input, 4, &number) ? write_scalar(place, number) : NULL;
-        case 'U': return read_scalar(input, 8, &number) ? write_scalar(place, number) : NULL;
+        case 'u': return read_scalar(input, 4, &number) ? lifeline_write_scalar(place, number) : NULL;
+        case 'U': return read_scalar(input, 8, &number) ? lifeline_write_scalar(place, number) : NULL;
         default: return NULL;
     }
 }

@@ -57,3 +57,14 @@ bool lifeline_is_utf8(const uint8_t *bytes, size_t count) {
 #endif
     return lifeline_is_utf8_by_table(bytes, count);
 }
+
+uint8_t *lifeline_write_scalar(uint8_t *place, uint32_t scalar) {
+    static const uint8_t marks[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    int length = scalar < 0x80 ? 1 : scalar < 0x800 ? 2 : scalar < 0x10000 ? 3 : 4;
+    for (int index = length - 1; index > 0; index -= 1) {
+        place[index] = (uint8_t)(0x80 | (scalar & 0x3F));
+        scalar >>= 6;
+    }
+    place[0] = (uint8_t)(marks[length] | scalar);
+    return place + length;
+}
