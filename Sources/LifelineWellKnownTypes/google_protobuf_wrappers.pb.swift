@@ -67,8 +67,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         set { _mutableFields().pointee.value = newValue }
     }
 
-    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__UInt64Value
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__uint64_value__get_table() }
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__UInt64ValueX6d1f6866
+    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__uint64_value_x6d1f6866__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -101,8 +101,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         set { _mutableFields().pointee.value = newValue }
     }
 
-    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__UInt32Value
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__uint32_value__get_table() }
+    public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__UInt32ValueX72e11e7f
+    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__uint32_value_x72e11e7f__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

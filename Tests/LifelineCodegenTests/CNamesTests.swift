@@ -21,7 +21,7 @@ import Testing
     /// Every name that the tables and the Swift use is one that protoc-gen-c wrote.
     @Test(arguments: [
         ("Protos", "test/names/clashes"), ("Protos", "test/names/unpackaged"), ("codegen/names", "keywords"),
-        ("codegen/names", "types"),
+        ("codegen/names", "types"), ("codegen/names", "spellings"), ("codegen/names", "digits"),
     ])
     func namesAreThoseThatProtocGenCWrites(folder: String, file: String) throws {
         let path = "\(file).proto"
@@ -29,7 +29,7 @@ import Testing
         let response = generate(request)
         #expect(response.error == "")
         let header = try response.content("CSample/include/\(file).pb-c.h")
-        let schema = Schema(DescriptorSet(protos: request.protoFile))
+        let schema = Schema(DescriptorSet(protos: request.protoFile)) { _ in "Sample" }
         let descriptor = try #require(schema.descriptors.fileDescriptor(named: path))
         let structs = Self.structs(in: header)
         #expect(structs.count == descriptor.allMessages.count)
@@ -43,6 +43,66 @@ import Testing
                 }
             }
         }
+    }
+
+    @Test func namesOfFilesGeneratedOneByOneAreUniqueOverAll() throws {
+        let folder = repository.appending(path: "codegen/names")
+        let paths = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            .filter { $0.hasSuffix(".proto") }.sorted()
+        let all = try Self.symbols(ofFiles: paths, in: folder)
+        for path in paths {
+            for (fullName, symbols) in try Self.symbols(ofFiles: [path], in: folder) {
+                #expect(all[fullName] == symbols, "\(fullName)")
+            }
+        }
+        let owners = Dictionary(grouping: all.flatMap { name, symbols in symbols.map { (name, $0) } }, by: \.1)
+        #expect(owners.filter { $0.value.count > 1 }.map(\.key) == [])
+        #expect(all.count > 100)
+    }
+
+    /// All that headers call each message, by its full name.
+    private static func symbols(ofFiles paths: [String], in folder: URL) throws -> [String: Set<String>] {
+        let request = try Request.compiling(paths, in: folder)
+        let schema = Schema(DescriptorSet(protos: request.protoFile)) { _ in "Sample" }
+        var symbols: [String: Set<String>] = [:]
+        for message in schema.descriptors.files.flatMap(\.allMessages) {
+            let fullName = schema.names.rewrittenFullName(message)
+            var all: Set = [
+                schema.names.type(message), schema.names.prefix(message), "\(ProtobufCMangling.upper(fullName))__INIT",
+            ]
+            for oneof in message.oneofs {
+                let fields = oneof.fields.map(schema.names.member)
+                all.formUnion(ProtobufCMangling.symbols(ofOneof: schema.names.oneof(oneof), with: fields, in: fullName))
+            }
+            symbols[message.fullName] = all
+        }
+        return symbols
+    }
+
+    @Test(arguments: [
+        ("a.b_c", "FooBar", "A__BC__FooBar"), ("", "Foo", "Pb__Foo"), ("a", "FooB2", "A__FooB2"),
+        ("a", "FOO", "A__FOOXff46eff6"),
+    ])
+    func names(package: String, message: String, type: String) throws {
+        #expect(try Self.type(of: message, in: package) == type)
+    }
+
+    /// Each could be what another name becomes in C.
+    @Test(arguments: [
+        ("a", "FOo"), ("a", "foo"), ("a", "Foo_Bar"), ("a", "_Foo"), ("a", "FooCase"), ("a", "FooX00000000"),
+        ("A", "Foo"), ("a_1", "Foo"), ("a__b", "Foo"), ("_a", "Foo"), ("aB", "Foo"), ("pb", "Foo"), ("_3d", "Foo"),
+    ])
+    func namesWithASuffix(package: String, message: String) throws {
+        #expect(try Self.type(of: message, in: package).contains(/^[A-Z]\w*X[0-9a-f]{8}$/))
+    }
+
+    private static func type(of message: String, in package: String) throws -> String {
+        let set = try DescriptorSet(
+            protos: Request.compiling(
+                "syntax = \"proto3\"; \(package.isEmpty ? "" : "package \(package);") message \(message) {}"
+            ).protoFile
+        )
+        return CNames(files: set.files).type(try #require(set.files.last?.messages.first))
     }
 
     /// The members of each struct that `header` defines.

@@ -203,7 +203,7 @@ import Testing
     }
 
     @Test func keysAndValuesOfEntriesAreAlwaysThere() throws {
-        let entries = try dispatch(of: proto3("map<string, int64> a = 1;"), message: "pb__m__aentry")
+        let entries = try dispatch(of: proto3("map<string, int64> a = 1;"), message: "pb__m__aentry_x129ade97")
         #expect(
             entries == [1: Entry("UTF8", "PLAIN", "0xA", 0, "key"), 2: Entry("VARINT64", "PLAIN", "0x10", 0, "value")]
         )

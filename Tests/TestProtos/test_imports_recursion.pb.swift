@@ -283,15 +283,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             /// Forgets `vein`; it then reads as its default.
             @inlinable public mutating func clearVein() { _mutableFields().pointee.vein = nil }
 
-            public typealias _Fields = CTestProtos.Test__Imports__Tree__Leaf__Vein
-            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__tree__leaf__vein__get_table() }
+            public typealias _Fields = CTestProtos.Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3
+            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__get_table() }
             public var _message: LifelineMessages.MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
             @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
         }
 
-        public typealias _Fields = CTestProtos.Test__Imports__Tree__Leaf
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__tree__leaf__get_table() }
+        public typealias _Fields = CTestProtos.Test__Imports__Tree__LeafXef3ed9f1
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__tree__leaf_xef3ed9f1__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

@@ -228,10 +228,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     @inlinable public var d: Int32 {
-        get { _message.pointee.foo__bar_of_case.rawValue == 6 ? _message.pointee.d : 0 }
+        get { _message.pointee.foo_bar_of_case.rawValue == 6 ? _message.pointee.d : 0 }
         set {
             let fields = _mutableFields()
-            fields.pointee.foo__bar_of_case.rawValue = 6
+            fields.pointee.foo_bar_of_case.rawValue = 6
             fields.pointee.d = newValue
         }
     }
@@ -318,10 +318,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearOneOfX() { _mutableFields().pointee.oneof_x = nil }
 
     @inlinable public var set: Int32 {
-        get { _message.pointee.not_case.rawValue == 11 ? _message.pointee.set : 0 }
+        get { _message.pointee.not_of_case.rawValue == 11 ? _message.pointee.set : 0 }
         set {
             let fields = _mutableFields()
-            fields.pointee.not_case.rawValue = 11
+            fields.pointee.not_of_case.rawValue = 11
             fields.pointee.set = newValue
         }
     }
@@ -419,7 +419,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var foo_Bar: OneOf_Foo_Bar? {
         get {
-            switch _message.pointee.foo__bar_of_case.rawValue {
+            switch _message.pointee.foo_bar_of_case.rawValue {
             case 6: .d(self.d)
             default: nil
             }
@@ -427,7 +427,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         set {
             switch newValue {
             case .d(let value)?: self.d = value
-            case nil: _mutableFields().pointee.foo__bar_of_case.rawValue = 0
+            case nil: _mutableFields().pointee.foo_bar_of_case.rawValue = 0
             }
         }
     }
@@ -499,7 +499,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var not: OneOf_Not? {
         get {
-            switch _message.pointee.not_case.rawValue {
+            switch _message.pointee.not_of_case.rawValue {
             case 11: .set(self.set)
             default: nil
             }
@@ -507,7 +507,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         set {
             switch newValue {
             case .set(let value)?: self.set = value
-            case nil: _mutableFields().pointee.not_case.rawValue = 0
+            case nil: _mutableFields().pointee.not_of_case.rawValue = 0
             }
         }
     }
@@ -547,8 +547,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             case nested(Int32)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Oneofs__Nested
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__oneofs__nested__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Oneofs__NestedX18a2261a
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__oneofs__nested_x18a2261a__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -560,8 +560,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             set { _mutableFields().pointee.number = newValue }
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Oneofs__XCase
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__oneofs__xcase__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Oneofs__XCaseX9799131b
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__oneofs__xcase_x9799131b__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -597,8 +597,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             case b(Int32)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Oneofs__X
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__oneofs__x__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Oneofs__XXdb4234d7
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__oneofs__x_xdb4234d7__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -675,8 +675,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             set { _mutableFields().pointee.radius = newValue }
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Shape__Circle
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__shape__circle__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Shape__CircleX6be2275a
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__shape__circle_x6be2275a__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -757,8 +757,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
     }
 
-    public typealias _Fields = CTestProtos.Test__Names__Recursive
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__recursive__get_table() }
+    public typealias _Fields = CTestProtos.Test__Names__RecursiveX92bc6099
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__recursive_x92bc6099__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -770,8 +770,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         set { _mutableFields().pointee.number = newValue }
     }
 
-    public typealias _Fields = CTestProtos.Test__Names__LowerCase
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__lower_case__get_table() }
+    public typealias _Fields = CTestProtos.Test__Names__LowerCaseX76755ea5
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__lower_case_x76755ea5__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -783,8 +783,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         set { _mutableFields().pointee.number = newValue }
     }
 
-    public typealias _Fields = CTestProtos.Test__Names__LowerCaseN2
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__lower_case__n2__get_table() }
+    public typealias _Fields = CTestProtos.Test__Names__LowerCaseX31a819b8
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__lower_case_x31a819b8__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -796,8 +796,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         set { _mutableFields().pointee.number = newValue }
     }
 
-    public typealias _Fields = CTestProtos.Test__Names__LowerCaseN3
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__lower__case__n3__get_table() }
+    public typealias _Fields = CTestProtos.Test__Names__LowerCaseX3f440825
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__lower__case_x3f440825__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -809,8 +809,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         set { _mutableFields().pointee.number = newValue }
     }
 
-    public typealias _Fields = CTestProtos.Test__Names__Leading
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names____leading__get_table() }
+    public typealias _Fields = CTestProtos.Test__Names__LeadingXf632cf0a
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names____leading_xf632cf0a__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -822,8 +822,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         set { _mutableFields().pointee.number = newValue }
     }
 
-    public typealias _Fields = CTestProtos.Test__Names__LeadingN2
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__leading__n2__get_table() }
+    public typealias _Fields = CTestProtos.Test__Names__Leading
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__leading__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -898,8 +898,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             }
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Entries__Value
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__entries__value__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Entries__ValueXbc9ef52e
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__entries__value_xbc9ef52e__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

@@ -206,21 +206,21 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     @inlinable public var bool_: String {
-        get { _message.pointee.has_bool_ != 0 ? _message.string(_message.pointee.bool_) : "" }
+        get { _message.pointee.has_bool_107 != 0 ? _message.string(_message.pointee.bool_107) : "" }
         set {
             let fields = _mutableFields()
-            fields.pointee.has_bool_ = 1
-            _message.assign(newValue, to: &fields.pointee.bool_)
+            fields.pointee.has_bool_107 = 1
+            _message.assign(newValue, to: &fields.pointee.bool_107)
         }
     }
     /// Whether `bool_` is set.
-    @inlinable public var hasBool_: Bool { _message.pointee.has_bool_ != 0 }
+    @inlinable public var hasBool_: Bool { _message.pointee.has_bool_107 != 0 }
     /// Forgets `bool_`; it then reads as its default.
-    @inlinable public mutating func clearBool_() { _mutableFields().pointee.has_bool_ = 0 }
+    @inlinable public mutating func clearBool_() { _mutableFields().pointee.has_bool_107 = 0 }
     /// Calls `body` with the text of `bool_`, without a copy.
     @inlinable public func withBool_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_bool_ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.bool_, body)
+        guard _message.pointee.has_bool_107 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.bool_107, body)
     }
 
     @inlinable public var sizeT: String {
@@ -241,8 +241,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         return try _message.withUTF8Span(_message.pointee.size_t, body)
     }
 
-    public typealias _Fields = CTestProtos.Test__Names__CWords
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__cwords__get_table() }
+    public typealias _Fields = CTestProtos.Test__Names__CWordsXfdd2ea6d
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__cwords_xfdd2ea6d__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -672,57 +672,57 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     @inlinable public var message: String {
-        get { _message.pointee.has__message != 0 ? _message.string(_message.pointee._message) : "" }
+        get { _message.pointee.has_message != 0 ? _message.string(_message.pointee.message) : "" }
         set {
             let fields = _mutableFields()
-            fields.pointee.has__message = 1
-            _message.assign(newValue, to: &fields.pointee._message)
+            fields.pointee.has_message = 1
+            _message.assign(newValue, to: &fields.pointee.message)
         }
     }
     /// Whether `message` is set.
-    @inlinable public var hasMessage: Bool { _message.pointee.has__message != 0 }
+    @inlinable public var hasMessage: Bool { _message.pointee.has_message != 0 }
     /// Forgets `message`; it then reads as its default.
-    @inlinable public mutating func clearMessage() { _mutableFields().pointee.has__message = 0 }
+    @inlinable public mutating func clearMessage() { _mutableFields().pointee.has_message = 0 }
     /// Calls `body` with the text of `message`, without a copy.
     @inlinable public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has__message != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee._message, body)
+        guard _message.pointee.has_message != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.message, body)
     }
 
     @inlinable public var fields_25: String {
-        get { _message.pointee.has__fields != 0 ? _message.string(_message.pointee._fields) : "" }
+        get { _message.pointee.has_fields_25 != 0 ? _message.string(_message.pointee.fields_25) : "" }
         set {
             let fields = _mutableFields()
-            fields.pointee.has__fields = 1
-            _message.assign(newValue, to: &fields.pointee._fields)
+            fields.pointee.has_fields_25 = 1
+            _message.assign(newValue, to: &fields.pointee.fields_25)
         }
     }
     /// Whether `fields_25` is set.
-    @inlinable public var hasFields_25: Bool { _message.pointee.has__fields != 0 }
+    @inlinable public var hasFields_25: Bool { _message.pointee.has_fields_25 != 0 }
     /// Forgets `fields_25`; it then reads as its default.
-    @inlinable public mutating func clearFields_25() { _mutableFields().pointee.has__fields = 0 }
+    @inlinable public mutating func clearFields_25() { _mutableFields().pointee.has_fields_25 = 0 }
     /// Calls `body` with the text of `fields_25`, without a copy.
     @inlinable public func withFieldsUTF8Span_25<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has__fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee._fields, body)
+        guard _message.pointee.has_fields_25 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.fields_25, body)
     }
 
     @inlinable public var mutableFields: String {
-        get { _message.pointee.has__mutable_fields != 0 ? _message.string(_message.pointee._mutable_fields) : "" }
+        get { _message.pointee.has_mutable_fields != 0 ? _message.string(_message.pointee.mutable_fields) : "" }
         set {
             let fields = _mutableFields()
-            fields.pointee.has__mutable_fields = 1
-            _message.assign(newValue, to: &fields.pointee._mutable_fields)
+            fields.pointee.has_mutable_fields = 1
+            _message.assign(newValue, to: &fields.pointee.mutable_fields)
         }
     }
     /// Whether `mutableFields` is set.
-    @inlinable public var hasMutableFields: Bool { _message.pointee.has__mutable_fields != 0 }
+    @inlinable public var hasMutableFields: Bool { _message.pointee.has_mutable_fields != 0 }
     /// Forgets `mutableFields`; it then reads as its default.
-    @inlinable public mutating func clearMutableFields() { _mutableFields().pointee.has__mutable_fields = 0 }
+    @inlinable public mutating func clearMutableFields() { _mutableFields().pointee.has_mutable_fields = 0 }
     /// Calls `body` with the text of `mutableFields`, without a copy.
     @inlinable public func withMutableFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has__mutable_fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee._mutable_fields, body)
+        guard _message.pointee.has_mutable_fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.mutable_fields, body)
     }
 
     @inlinable public var allCases: String {
@@ -870,39 +870,39 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     @inlinable public var ___: String {
-        get { _message.pointee.has__ != 0 ? _message.string(_message.pointee._) : "" }
+        get { _message.pointee.has_f != 0 ? _message.string(_message.pointee.f) : "" }
         set {
             let fields = _mutableFields()
-            fields.pointee.has__ = 1
-            _message.assign(newValue, to: &fields.pointee._)
+            fields.pointee.has_f = 1
+            _message.assign(newValue, to: &fields.pointee.f)
         }
     }
     /// Whether `___` is set.
-    @inlinable public var has___: Bool { _message.pointee.has__ != 0 }
+    @inlinable public var has___: Bool { _message.pointee.has_f != 0 }
     /// Forgets `___`; it then reads as its default.
-    @inlinable public mutating func clear___() { _mutableFields().pointee.has__ = 0 }
+    @inlinable public mutating func clear___() { _mutableFields().pointee.has_f = 0 }
     /// Calls `body` with the text of `___`, without a copy.
     @inlinable public func with___UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has__ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee._, body)
+        guard _message.pointee.has_f != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.f, body)
     }
 
     @inlinable public var string_: String {
-        get { _message.pointee.has_string_ != 0 ? _message.string(_message.pointee.string_) : "" }
+        get { _message.pointee.has_string != 0 ? _message.string(_message.pointee.string) : "" }
         set {
             let fields = _mutableFields()
-            fields.pointee.has_string_ = 1
-            _message.assign(newValue, to: &fields.pointee.string_)
+            fields.pointee.has_string = 1
+            _message.assign(newValue, to: &fields.pointee.string)
         }
     }
     /// Whether `string_` is set.
-    @inlinable public var hasString_: Bool { _message.pointee.has_string_ != 0 }
+    @inlinable public var hasString_: Bool { _message.pointee.has_string != 0 }
     /// Forgets `string_`; it then reads as its default.
-    @inlinable public mutating func clearString_() { _mutableFields().pointee.has_string_ = 0 }
+    @inlinable public mutating func clearString_() { _mutableFields().pointee.has_string = 0 }
     /// Calls `body` with the text of `string_`, without a copy.
     @inlinable public func withString_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_string_ != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.string_, body)
+        guard _message.pointee.has_string != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.string, body)
     }
 
     @inlinable public var swift: String {
@@ -1376,20 +1376,20 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     @inlinable public var message: String {
-        get { _message.pointee.words_case.rawValue == 202 ? _message.string(_message.pointee._message) : "" }
+        get { _message.pointee.words_case.rawValue == 202 ? _message.string(_message.pointee.message) : "" }
         set {
             let fields = _mutableFields()
             if fields.pointee.words_case.rawValue != 202 {
-                fields.pointee._message = _message.emptyBytes
+                fields.pointee.message = _message.emptyBytes
             }
             fields.pointee.words_case.rawValue = 202
-            _message.assign(newValue, to: &fields.pointee._message)
+            _message.assign(newValue, to: &fields.pointee.message)
         }
     }
     /// Calls `body` with the text of `message`, without a copy.
     @inlinable public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.words_case.rawValue == 202 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee._message, body)
+        return try _message.withUTF8Span(_message.pointee.message, body)
     }
 
     @inlinable public var unrecognized: String {
@@ -1608,19 +1608,19 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     @inlinable public var in20: Int32 {
-        get { _message.pointee._message_case.rawValue == 20 ? _message.pointee.in_20 : 0 }
+        get { _message.pointee.message_case.rawValue == 20 ? _message.pointee.in_20 : 0 }
         set {
             let fields = _mutableFields()
-            fields.pointee._message_case.rawValue = 20
+            fields.pointee.message_case.rawValue = 20
             fields.pointee.in_20 = newValue
         }
     }
 
     @inlinable public var in21: Int32 {
-        get { _message.pointee._fields_case.rawValue == 21 ? _message.pointee.in_21 : 0 }
+        get { _message.pointee.fields_case.rawValue == 21 ? _message.pointee.in_21 : 0 }
         set {
             let fields = _mutableFields()
-            fields.pointee._fields_case.rawValue = 21
+            fields.pointee.fields_case.rawValue = 21
             fields.pointee.in_21 = newValue
         }
     }
@@ -1671,10 +1671,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     @inlinable public var in29: Int32 {
-        get { _message.pointee.__case.rawValue == 29 ? _message.pointee.in_29 : 0 }
+        get { _message.pointee.f_case.rawValue == 29 ? _message.pointee.in_29 : 0 }
         set {
             let fields = _mutableFields()
-            fields.pointee.__case.rawValue = 29
+            fields.pointee.f_case.rawValue = 29
             fields.pointee.in_29 = newValue
         }
     }
@@ -1819,7 +1819,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var message: OneOf_Message? {
         get {
-            switch _message.pointee._message_case.rawValue {
+            switch _message.pointee.message_case.rawValue {
             case 20: .in20(self.in20)
             default: nil
             }
@@ -1827,7 +1827,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         set {
             switch newValue {
             case .in20(let value)?: self.in20 = value
-            case nil: _mutableFields().pointee._message_case.rawValue = 0
+            case nil: _mutableFields().pointee.message_case.rawValue = 0
             }
         }
     }
@@ -1839,7 +1839,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var fields: OneOf_Fields? {
         get {
-            switch _message.pointee._fields_case.rawValue {
+            switch _message.pointee.fields_case.rawValue {
             case 21: .in21(self.in21)
             default: nil
             }
@@ -1847,7 +1847,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         set {
             switch newValue {
             case .in21(let value)?: self.in21 = value
-            case nil: _mutableFields().pointee._fields_case.rawValue = 0
+            case nil: _mutableFields().pointee.fields_case.rawValue = 0
             }
         }
     }
@@ -1959,7 +1959,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var ___: OneOf__? {
         get {
-            switch _message.pointee.__case.rawValue {
+            switch _message.pointee.f_case.rawValue {
             case 29: .in29(self.in29)
             default: nil
             }
@@ -1967,7 +1967,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         set {
             switch newValue {
             case .in29(let value)?: self.in29 = value
-            case nil: _mutableFields().pointee.__case.rawValue = 0
+            case nil: _mutableFields().pointee.f_case.rawValue = 0
             }
         }
     }

@@ -1088,8 +1088,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__Message
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__message__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__MessageX9eb241a5
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__message_x9eb241a5__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1108,8 +1108,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__String
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__string__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__StringX370d8fd7
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__string_x370d8fd7__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1128,8 +1128,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__Bool
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__bool__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__BoolXaf7858ca
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__bool_xaf7858ca__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1148,8 +1148,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__Optional
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__optional__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__OptionalXfbac6d76
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__optional_xfbac6d76__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1168,8 +1168,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__RepeatedField
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__repeated_field__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__RepeatedFieldXf1d94a4c
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__repeated_field_xf1d94a4c__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1188,8 +1188,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__Self
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__self__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__SelfX63d0dfd0
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__self_x63d0dfd0__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1208,8 +1208,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__UInt8
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__uint8__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__UInt8X6a152f66
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__uint8_x6a152f66__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1228,8 +1228,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__FILE
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__file__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__FILEX6f061100
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__file_x6f061100__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1248,8 +1248,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__Swift
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__swift__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__SwiftXef4923a1
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__swift_xef4923a1__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1268,8 +1268,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__Error
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__error__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__ErrorXf7efa5b0
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__error_xf7efa5b0__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1288,8 +1288,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__FooBar
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo_bar__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__FooBarX04fa44e4
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo_bar_x04fa44e4__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1308,8 +1308,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__FooBarN2
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo_bar__n2__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__FooBarXc753cc2f
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo_bar_xc753cc2f__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1328,8 +1328,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__FooBarN3
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo__bar__n3__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__FooBarXb1d1f5a4
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo__bar_xb1d1f5a4__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1348,8 +1348,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__Class
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__class__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__ClassXcb9c5a86
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__class_xcb9c5a86__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1368,8 +1368,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__Int
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__int__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__IntX2b3c2747
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__int_x2b3c2747__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1388,8 +1388,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__SizeT
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__size_t__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__SizeTX523f9cd4
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__size_t_x523f9cd4__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1408,8 +1408,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__Fields
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types____fields__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__FieldsX7e198dc2
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types____fields_x7e198dc2__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1428,8 +1428,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__OneOfChoice
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__one_of__choice__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__OneOfChoiceXb12715eb
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__one_of__choice_xb12715eb__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1448,8 +1448,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__InitN2
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__init__n2__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__InitX3c6a48bc
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__init_x3c6a48bc__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1468,8 +1468,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__Table
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__table__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__TableX70c2725a
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__table_x70c2725a__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1488,8 +1488,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Names__Types__GetTable
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__get_table__get_table() }
+        public typealias _Fields = CTestProtos.Test__Names__Types__GetTableX544bc919
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__get_table_x544bc919__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

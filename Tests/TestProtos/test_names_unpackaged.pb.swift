@@ -137,8 +137,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         set { _mutableFields().pointee.descriptor = newValue }
     }
 
-    public typealias _Fields = CTestProtos.Pb__FILE
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__file__get_table() }
+    public typealias _Fields = CTestProtos.Pb__FILEXa83dba83
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__file_xa83dba83__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -150,8 +150,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         set { _mutableFields().pointee.number = newValue }
     }
 
-    public typealias _Fields = CTestProtos.Pb__PbFILE
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__pb___file__get_table() }
+    public typealias _Fields = CTestProtos.Pb__PbFILEXc32894c3
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__pb___file_xc32894c3__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -292,8 +292,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             set { _mutableFields().pointee.nested = newValue ? 1 : 0 }
         }
 
-        public typealias _Fields = CTestProtos.Pb__Outer__Unpackaged
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__outer__unpackaged__get_table() }
+        public typealias _Fields = CTestProtos.Pb__Outer__UnpackagedXabf78015
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__outer__unpackaged_xabf78015__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -397,15 +397,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             /// Forgets `own`; it then reads as its default.
             @inlinable public mutating func clearOwn() { _mutableFields().pointee.own = nil }
 
-            public typealias _Fields = CTestProtos.Pb__Outer__Outer__Outer
-            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__outer__outer__outer__get_table() }
+            public typealias _Fields = CTestProtos.Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48
+            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__outer__outer_xf0c554e5__outer_x5a2d6b48__get_table() }
             public var _message: LifelineMessages.MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
             @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
         }
 
-        public typealias _Fields = CTestProtos.Pb__Outer__Outer
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__outer__outer__get_table() }
+        public typealias _Fields = CTestProtos.Pb__Outer__OuterXf0c554e5
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__outer__outer_xf0c554e5__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

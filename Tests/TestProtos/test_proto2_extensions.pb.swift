@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion2  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public struct Test_Proto2_Marker: LifelineMessages.Message {
     @inlinable public var weight: Int32 {
@@ -60,44 +60,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         /// Forgets `inner`; it then reads as its default.
         @inlinable public mutating func clearInner() { _mutableFields().pointee.has_inner = 0 }
 
-        public enum Extensions {
-            @frozen public struct scoped: LifelineMessages.MessageExtension {
-                @inlinable public var value: Test_Proto2_Extendable.Scope {
-                    _read { yield Test_Proto2_Extendable.Scope(_reading: _message.pointee.value, in: _message) }
-                    set {
-                        let fields = _mutableFields()
-                        fields.pointee.value = _message.copy(newValue)
-                    }
-                    _modify {
-                        let fields = _mutableFields()
-                        if fields.pointee.value == nil { fields.pointee.value = _message.create(Test_Proto2_Extendable.Scope.self) }
-                        let original = fields.pointee.value
-                        var lent = _message.lend(original, as: Test_Proto2_Extendable.Scope.self)
-                        fields.pointee.value = nil
-                        defer {
-                            let settled = _message.settle(&lent, from: original, as: Self._table)
-                            _message.fields.pointee.value = settled
-                        }
-                        yield &lent
-                    }
-                }
-                /// Whether `value` is set.
-                @inlinable public var hasValue: Bool { _message.pointee.value != nil }
-                /// Forgets `value`; it then reads as its default.
-                @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
-
-                public typealias Extended = Test_Proto2_Extendable
-                public typealias _Fields = CTestProtos.Test__Proto2__Extendable__Scope__Scoped
-                @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__extendable__scope__scoped__get_table() }
-                public var _message: LifelineMessages.MessageReference<_Fields>
-                @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-                @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
-            }
-
-        }
-
-        public typealias _Fields = CTestProtos.Test__Proto2__Extendable__Scope
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__extendable__scope__get_table() }
+        public typealias _Fields = CTestProtos.Test__Proto2__Extendable__ScopeXc665a60f
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__extendable__scope_xc665a60f__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -109,92 +73,4 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
-
-@frozen public struct Test_Proto2_Extensions_count: LifelineMessages.MessageExtension {
-    @inlinable public var value: Int32 {
-        get { _message.pointee.has_value != 0 ? _message.pointee.value : 0 }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_value = 1
-            fields.pointee.value = newValue
-        }
-    }
-    /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _message.pointee.has_value != 0 }
-    /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
-
-    public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Proto2__Count
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__count__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
-}
-
-@frozen public struct Test_Proto2_Extensions_words: LifelineMessages.MessageExtension {
-    @inlinable public var value: LifelineMessages.RepeatedField<String> {
-        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.value = list._elements
-            fields.pointee.n_value = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.value, count: fields.pointee.n_value, of: String.self)
-            (fields.pointee.value, fields.pointee.n_value) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.value = list._elements
-                _message.fields.pointee.n_value = list.count
-            }
-            yield &list
-        }
-    }
-
-    public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Proto2__Words
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__words__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
-}
-
-extension Test_Proto2_Extendable {
-    public var Test_Proto2_count: Int32 {
-        get { self[Test_Proto2_Extensions_count.self] }
-        set { self[Test_Proto2_Extensions_count.self] = newValue }
-    }
-    /// Whether `Test_Proto2_count` is set.
-    public var hasTest_Proto2_count: Bool { hasExtension(Test_Proto2_Extensions_count.self) }
-    /// Forgets `Test_Proto2_count`; it then reads as its default.
-    public mutating func clearTest_Proto2_count() { clearExtension(Test_Proto2_Extensions_count.self) }
-}
-
-extension Test_Proto2_Extendable {
-    public var Test_Proto2_words: LifelineMessages.RepeatedField<String> {
-        get { self[Test_Proto2_Extensions_words.self] }
-        set { self[Test_Proto2_Extensions_words.self] = newValue }
-    }
-}
-
-extension Test_Proto2_Extendable {
-    public var Test_Proto2_Extendable_Scope_scoped: Test_Proto2_Extendable.Scope {
-        get { self[Test_Proto2_Extendable.Scope.Extensions.scoped.self] }
-        set { self[Test_Proto2_Extendable.Scope.Extensions.scoped.self] = newValue }
-    }
-    /// Whether `Test_Proto2_Extendable_Scope_scoped` is set.
-    public var hasTest_Proto2_Extendable_Scope_scoped: Bool { hasExtension(Test_Proto2_Extendable.Scope.Extensions.scoped.self) }
-    /// Forgets `Test_Proto2_Extendable_Scope_scoped`; it then reads as its default.
-    public mutating func clearTest_Proto2_Extendable_Scope_scoped() { clearExtension(Test_Proto2_Extendable.Scope.Extensions.scoped.self) }
-}
-
-/// The extensions that test/proto2/extensions.proto declares.
-public let Test_Proto2_Extensions_Extensions = LifelineMessages.MessageRegistry([
-    Test_Proto2_Extensions_count.self,
-    Test_Proto2_Extensions_words.self,
-    Test_Proto2_Extendable.Scope.Extensions.scoped.self,
-])
 

@@ -259,15 +259,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
                 }
             }
 
-            public typealias _Fields = CTestProtos.Test__Proto2__Groups__Single__Inner
-            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__groups__single__inner__get_table() }
+            public typealias _Fields = CTestProtos.Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7
+            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__get_table() }
             public var _message: LifelineMessages.MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
             @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
         }
 
-        public typealias _Fields = CTestProtos.Test__Proto2__Groups__Single
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__groups__single__get_table() }
+        public typealias _Fields = CTestProtos.Test__Proto2__Groups__SingleX7d9d2309
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__groups__single_x7d9d2309__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -295,8 +295,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             }
         }
 
-        public typealias _Fields = CTestProtos.Test__Proto2__Groups__Many
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__groups__many__get_table() }
+        public typealias _Fields = CTestProtos.Test__Proto2__Groups__ManyXafccc7c2
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__groups__many_xafccc7c2__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -321,16 +321,16 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withSpan(_message.pointee.content, body)
         }
 
-        public typealias _Fields = CTestProtos.Test__Proto2__Groups__Chosen
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__groups__chosen__get_table() }
+        public typealias _Fields = CTestProtos.Test__Proto2__Groups__ChosenX41ddd9e3
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__groups__chosen_x41ddd9e3__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct Far: LifelineMessages.Message {
-        public typealias _Fields = CTestProtos.Test__Proto2__Groups__Far
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__groups__far__get_table() }
+        public typealias _Fields = CTestProtos.Test__Proto2__Groups__FarX8b20be8e
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__groups__far_x8b20be8e__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

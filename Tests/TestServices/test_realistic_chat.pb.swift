@@ -252,8 +252,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             set { _mutableFields().pointee.height = newValue }
         }
 
-        public typealias _Fields = CTestServices.Test__Realistic__Chat__Line__Picture
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__chat__line__picture__get_table() }
+        public typealias _Fields = CTestServices.Test__Realistic__Chat__Line__PictureX108bd0fb
+        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__chat__line__picture_x108bd0fb__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

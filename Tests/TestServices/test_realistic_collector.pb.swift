@@ -570,8 +570,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             }
         }
 
-        public typealias _Fields = CTestServices.Test__Realistic__Collector__Span__Event
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__collector__span__event__get_table() }
+        public typealias _Fields = CTestServices.Test__Realistic__Collector__Span__EventX1d5e285a
+        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__collector__span__event_x1d5e285a__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -602,8 +602,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withSpan(_message.pointee.span_id, body)
         }
 
-        public typealias _Fields = CTestServices.Test__Realistic__Collector__Span__Link
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__collector__span__link__get_table() }
+        public typealias _Fields = CTestServices.Test__Realistic__Collector__Span__LinkXc4631e66
+        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__collector__span__link_xc4631e66__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

@@ -459,8 +459,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             return try _message.withUTF8Span(_message.pointee.name, body)
         }
 
-        public typealias _Fields = CTestServices.Test__Realistic__Reflection__Services__Service
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__reflection__services__service__get_table() }
+        public typealias _Fields = CTestServices.Test__Realistic__Reflection__Services__ServiceXcef714e5
+        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__reflection__services__service_xcef714e5__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

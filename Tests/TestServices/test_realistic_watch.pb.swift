@@ -1114,8 +1114,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             }
         }
 
-        public typealias _Fields = CTestServices.Test__Realistic__Watch__WatchRequest__Creation
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__watch_request__creation__get_table() }
+        public typealias _Fields = CTestServices.Test__Realistic__Watch__WatchRequest__CreationX6f3b9877
+        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__watch_request__creation_x6f3b9877__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1127,8 +1127,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             set { _mutableFields().pointee.watch_id = newValue }
         }
 
-        public typealias _Fields = CTestServices.Test__Realistic__Watch__WatchRequest__Cancellation
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__watch_request__cancellation__get_table() }
+        public typealias _Fields = CTestServices.Test__Realistic__Watch__WatchRequest__CancellationX8897784d
+        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__watch_request__cancellation_x8897784d__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

@@ -47,8 +47,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             set { _mutableFields().pointee.number = newValue }
         }
 
-        public typealias _Fields = CTestServices.Test__Services__Answer__Part
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__services__answer__part__get_table() }
+        public typealias _Fields = CTestServices.Test__Services__Answer__PartX3fc52f3e
+        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__services__answer__part_x3fc52f3e__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

@@ -78,8 +78,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
 @frozen public struct Result: LifelineMessages.Message {
     @frozen public struct Result_: LifelineMessages.Message {
-        public typealias _Fields = CTestServices.Pb__Result__Result
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { pb__result__result___get_table() }
+        public typealias _Fields = CTestServices.Pb__Result__ResultX1e16f0d8
+        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { pb__result__result__x1e16f0d8__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

@@ -3,11 +3,11 @@ package import SwiftProtobufPluginLibrary
 /// The names that C code gets, so that protoc-gen-c has nothing left to decide.
 ///
 /// The schema is handed to protoc-gen-c with names that come through its mangling without clashing: with each other, with
-/// what it adds (`n_x`, `has_x`, `x_case`), or with what C and Swift reserve. Most names stay as they are. What a file's
-/// names are depends on that file alone, so that files generated apart fit together.
+/// what it adds (`n_x`, `has_x`, `x_case`), or with what C and Swift reserve. Most names stay as they are. The names of a
+/// message depend on its own declaration alone, so that files generated apart fit together, whichever they are.
 package struct CNames {
     /// The package that messages without one get, so that a message `FILE` is not C's.
-    static let packageOfNone = "pb"
+    private static let packageOfNone = "pb"
 
     private var messages: [String: String] = [:]
     private var fields: [String: String] = [:]
@@ -15,62 +15,79 @@ package struct CNames {
 
     package init(files: [FileDescriptor]) {
         for file in files {
-            var symbols: Set<String> = []
-            let package = file.package.isEmpty ? Self.packageOfNone : file.package
-            for message in file.messages { add(message, in: package, symbols: &symbols) }
+            for message in file.messages { add(message, in: Self.rewrittenPackage(of: file)) }
         }
     }
 
-    /// `symbols` are the names that the file's header has at its top level.
-    private mutating func add(_ message: Descriptor, in scope: String, symbols: inout Set<String>) {
-        var fullName = "\(scope).\(message.name)"
-        var suffix = 2
-        while !symbols.isDisjoint(with: ProtobufCMangling.symbols(ofMessage: fullName)) {
-            fullName = "\(scope).\(message.name)_N\(suffix)"
-            suffix += 1
-        }
-        symbols.formUnion(ProtobufCMangling.symbols(ofMessage: fullName))
+    private mutating func add(_ message: Descriptor, in scope: String) {
+        let name = Self.isCanonical(message) ? message.name : "\(message.name)_x\(Self.hash(of: message.fullName))"
+        let fullName = "\(scope).\(name)"
         messages[message.fullName] = fullName
-        let members = addFields(of: message)
-        addOneofs(of: message, named: fullName, members: members, symbols: &symbols)
-        for nested in message.messages { add(nested, in: fullName, symbols: &symbols) }
+        addOneofs(of: message, named: fullName, members: addFields(of: message))
+        for nested in message.messages { add(nested, in: fullName) }
+    }
+
+    /// Whether the message's full name follows from each name that protoc-gen-c makes of it. Of the names below a message
+    /// none does: `a.Foo.Bar` reads like `Bar` in a package `a.foo`.
+    private static func isCanonical(_ message: Descriptor) -> Bool {
+        let package = message.file.package
+        return message.containingType == nil
+            && (package.isEmpty
+                || rewrittenPackage(of: message.file) == package
+                    && package.wholeMatch(of: /[a-z][a-z0-9]*([_.][a-z][a-z0-9]*)*/) != nil)
+            && message.name.wholeMatch(of: /([A-Z][a-z0-9]+)*[A-Z][a-z0-9]*/) != nil
+            // The enum of a oneof `foo` ends with `FooCase`, and a name that is not canonical with an X and its hash.
+            && message.name.firstMatch(of: /(Case|X[0-9a-f]{8})$/) == nil
+    }
+
+    /// 32 bits in hexadecimal: FNV-1a.
+    private static func hash(of fullName: String) -> String {
+        let hash = fullName.utf8.reduce(0x811C_9DC5 as UInt32) { ($0 ^ UInt32($1)) &* 0x0100_0193 }
+        let digits = String(hash, radix: 16)
+        return String(repeating: "0", count: 8 - digits.count) + digits
     }
 
     /// Returns the struct's members.
     private mutating func addFields(of message: Descriptor) -> Set<String> {
         var members: Set<String> = ["base"]
         for field in message.fields {
-            var name = field.name.lowercased()
+            var name = Self.member(named: field.name)
             let isTaken = { (name: String) in
                 Self.reserved.contains(name) || !members.isDisjoint(with: [name, "n_\(name)", "has_\(name)"])
             }
-            if isTaken(name) { name = "\(name)_\(field.number)" }
-            while isTaken(name) { name += "_" }
+            while isTaken(name) { name += "_\(field.number)" }
             members.formUnion([name, "n_\(name)", "has_\(name)"])
             fields[field.fullName] = name
         }
         return members
     }
 
-    private mutating func addOneofs(
-        of message: Descriptor,
-        named fullName: String,
-        members: Set<String>,
-        symbols: inout Set<String>
-    ) {
+    private mutating func addOneofs(of message: Descriptor, named fullName: String, members: Set<String>) {
         var members = members
+        var symbols: Set<String> = []
         for oneof in message.oneofs {
             let fieldNames = oneof.fields.compactMap { fields[$0.fullName] }
             // protoc names the oneof of a proto3 `optional` field `_field`.
-            var name = oneof.isOfOptionalField ? "has_\(fieldNames.first ?? "")" : oneof.name.lowercased()
+            var name = oneof.isOfOptionalField ? "has_\(fieldNames.first ?? "")" : Self.member(named: oneof.name)
             let symbolsOf = { (name: String) in
                 ProtobufCMangling.symbols(ofOneof: name, with: fieldNames, in: fullName)
             }
-            while members.contains("\(name)_case") || !symbols.isDisjoint(with: symbolsOf(name)) { name += "_of" }
+            let isTaken = { (name: String) in
+                // A field `set` of a oneof `not` would be NOT_SET, as every oneof has it.
+                name == "not" || members.contains("\(name)_case") || !symbols.isDisjoint(with: symbolsOf(name))
+            }
+            while isTaken(name) { name += "_of" }
             members.insert("\(name)_case")
             symbols.formUnion(symbolsOf(name))
             oneofs[oneof.fullName] = name
         }
+    }
+
+    /// `name` in lower case, begun by a letter, with no underscores but single ones between words: names of a message and
+    /// of what is in it are joined by two.
+    private static func member(named name: String) -> String {
+        let words = name.lowercased().split(separator: "_").joined(separator: "_")
+        return words.first?.isLetter == true ? words : "f\(words)"
     }
 
     /// Names that a struct's member cannot have: C's and C++'s keywords, macros that compilers and the headers of
@@ -95,11 +112,17 @@ package struct CNames {
 // MARK: - Looking names up
 
 extension CNames {
+    /// The file's package in the rewritten schema. The names of types begin with a letter.
+    static func rewrittenPackage(of file: FileDescriptor) -> String {
+        let package = file.package
+        if package.isEmpty { return packageOfNone }
+        let first = package.prefix { $0 != "." }
+        let isPlain = first != packageOfNone && first.first { $0 != "_" }?.isLetter == true
+        return isPlain ? package : "\(packageOfNone)_\(package)"
+    }
+
     /// The message's full name in the rewritten schema.
     package func rewrittenFullName(_ message: Descriptor) -> String { messages[message.fullName] ?? message.fullName }
-
-    /// The message's full name in the rewritten schema, by its name in the original one.
-    package func rewrittenFullName(ofMessageNamed name: String) -> String { messages[name] ?? name }
 
     /// The name of the struct's member.
     package func member(_ field: FieldDescriptor) -> String { fields[field.fullName] ?? field.name }
@@ -132,11 +155,6 @@ enum ProtobufCMangling {
 
     /// `foo.BarBaz` begins the names of macros with `FOO__BAR_BAZ`.
     static func upper(_ fullName: String) -> String { join(fullName) { words($0).uppercased() } }
-
-    /// All that a header calls the message, and the macro that initialises it.
-    static func symbols(ofMessage fullName: String) -> Set<String> {
-        [type(fullName), lower(fullName), upper(fullName), upper(fullName) + "__INIT"]
-    }
 
     /// The enum that says which field of a oneof is set, and its enumerators.
     static func symbols(ofOneof name: String, with fields: [String], in fullName: String) -> Set<String> {

@@ -36,7 +36,10 @@ package struct CodeGenerator {
 
         var request = request
         request.protoFile = request.protoFile.map(ExtensionMessages.declared)
-        let schema = Schema(DescriptorSet(protos: request.protoFile))
+        let generated = options.services == .only ? [] : Set(request.fileToGenerate)
+        let schema = Schema(DescriptorSet(protos: request.protoFile)) { file in
+            options.module(ofFile: file.name, isGeneratedHere: generated.contains(file.name)).swift
+        }
         let descriptors = try request.fileToGenerate.map { name in
             guard let file = schema.descriptors.fileDescriptor(named: name) else {
                 throw GeneratorError("\(name): protoc asks to generate this file but did not send it.")

@@ -13,7 +13,10 @@ struct Schema {
     /// By their full names, which are those of the messages that stand for them, too: see ``ExtensionMessages``.
     private let extensions: [String: FieldDescriptor]
 
-    init(_ descriptors: DescriptorSet) {
+    /// - Parameters:
+    ///   - descriptors: All files of the request.
+    ///   - module: The Swift module that a file's types are in.
+    init(_ descriptors: DescriptorSet, module: (FileDescriptor) -> String) {
         self.descriptors = descriptors
         let messages = descriptors.files.flatMap(\.allMessages)
         messagesThatReachRequired = Self.messages(among: messages, thatReach: \.isRequired)
@@ -25,7 +28,7 @@ struct Schema {
             uniquingKeysWith: { first, _ in first }
         )
         names = CNames(files: descriptors.files)
-        swiftNames = SwiftNames(files: descriptors.files, extensions: extensions)
+        swiftNames = SwiftNames(files: descriptors.files, extensions: extensions, module: module)
     }
 
     func reachesRequiredField(_ message: Descriptor) -> Bool { messagesThatReachRequired.contains(message.fullName) }

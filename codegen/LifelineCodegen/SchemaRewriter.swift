@@ -21,7 +21,7 @@ struct SchemaRewriter {
         guard let descriptor = schema.descriptors.fileDescriptor(named: file.name) else { return file }
         var rewritten = Google_Protobuf_FileDescriptorProto()
         rewritten.name = file.name
-        rewritten.package = file.package.isEmpty ? CNames.packageOfNone : file.package
+        rewritten.package = CNames.rewrittenPackage(of: descriptor)
         rewritten.syntax = file.syntax
         rewritten.dependency = descriptor.filesOfUsedMessages.map(\.name)
         rewritten.messageType = descriptor.messages.map(rewrite)

@@ -2,7 +2,7 @@ internal import SwiftProtobufPluginLibrary
 
 /// The names that Swift gives to a file's services and their methods.
 ///
-/// As with `SwiftNames`, they depend on that file alone. What comes later in it yields to what came before: new methods
+/// They depend on that file alone. What comes later in it yields to what came before: new methods
 /// at the end of a service, and new services at the end of a file, rename nothing.
 struct ServiceNames {
     /// The types that are generated for a service.

@@ -4,7 +4,7 @@ internal import SwiftProtobufPluginLibrary
 /// The names of generated Swift types and properties: those that SwiftProtobufNamer gives, so that they read like
 /// swift-protobuf's, told apart where two of one scope would be the same.
 ///
-/// As with `CNames`, a file's names depend on that file alone.
+/// A file's names depend on that file alone, but where types of several files would have one: see ``tellApart(_:)``.
 struct SwiftNames {
     /// A field's property, and what says whether it is set.
     struct Property {
@@ -33,8 +33,11 @@ struct SwiftNames {
     /// By the names of files.
     private var registries: [String: String] = [:]
 
-    /// - Parameter extensions: by their full names, which are those of the messages that stand for them.
-    init(files: [FileDescriptor], extensions: [String: FieldDescriptor]) {
+    /// - Parameters:
+    ///   - files: All that the request has.
+    ///   - extensions: By their full names, which are those of the messages that stand for them.
+    ///   - module: The Swift module that a file's types are in.
+    init(files: [FileDescriptor], extensions: [String: FieldDescriptor], module: (FileDescriptor) -> String) {
         for file in files {
             // Without a module for the well-known types, which the namer would look for in swift-protobuf's.
             let mappings = ProtoFileToModuleMappings(swiftProtobufModuleName: "")
@@ -44,8 +47,28 @@ struct SwiftNames {
             addTypes(file.messages, file.enums, extensions, taken: &taken, namer: namer)
             if !file.allExtensions.isEmpty { registries[file.name] = Self.registry(of: file, taken: &taken, namer: namer) }
         }
+        for files in Dictionary(grouping: files, by: module).values { tellApart(files) }
         // Now that all fields have their names.
         for field in files.flatMap(\.allExtensions) { addProperty(of: field) }
+    }
+
+    /// Renames types of one module that different files give one name, as `B_Foo` of the package `a` and `Foo` of `a.b`.
+    /// The one whose package has the most parts keeps it. Unlike in C, nobody would like to read what told all apart.
+    private mutating func tellApart(_ files: [FileDescriptor]) {
+        let all =
+            files.flatMap(\.enums).map { (fullName: $0.fullName, suffix: "Enum") }
+            + files.flatMap(\.messages).map { (fullName: $0.fullName, suffix: "Message") }
+        let typesOfName = Dictionary(grouping: all) { types[$0.fullName] ?? "" }
+        var taken = Set(typesOfName.keys)
+        for (name, clashing) in typesOfName.sorted(by: { $0.key < $1.key }) {
+            let ordered = clashing.sorted {
+                let parts = ($0.fullName.count { $0 == "." }, $1.fullName.count { $0 == "." })
+                return parts.0 != parts.1 ? parts.0 > parts.1 : $0.fullName < $1.fullName
+            }
+            for type in ordered.dropFirst() {
+                types[type.fullName] = Self.unique(name, suffix: type.suffix, taken: &taken)
+            }
+        }
     }
 
     private mutating func addTypes(

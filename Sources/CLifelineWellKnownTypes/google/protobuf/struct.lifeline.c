@@ -24,7 +24,7 @@ static const LifelineField google__protobuf__struct__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Google__Protobuf__Struct, fields),
      .quantifier_offset = offsetof(Google__Protobuf__Struct, n_fields), .encoded_tag = 0x0a00000000000001,
-     .message = &google__protobuf__struct__fields_entry__table, .enumeration = NULL},
+     .message = &google__protobuf__struct__fields_entry_x9d7aea57__table, .enumeration = NULL},
 };
 static const char google__protobuf__struct__name_text[] = "fields";
 static const LifelineName google__protobuf__struct__name_entries[] = {{0, 6}, {0, 6}};
@@ -46,41 +46,41 @@ const LifelineMessageTable google__protobuf__struct__table = {
     .well_known = LIFELINE_WELL_KNOWN_STRUCT,
 };
 
-_Static_assert(offsetof(Google__Protobuf__Struct__FieldsEntry, key) == sizeof(ProtobufCMessage), "key of google.protobuf.Struct.FieldsEntry");
+_Static_assert(offsetof(Google__Protobuf__Struct__FieldsEntryX9d7aea57, key) == sizeof(ProtobufCMessage), "key of google.protobuf.Struct.FieldsEntry");
 _Static_assert(
-    offsetof(Google__Protobuf__Struct__FieldsEntry, value) == (offsetof(Google__Protobuf__Struct__FieldsEntry, key) + sizeof(((Google__Protobuf__Struct__FieldsEntry *)0)->key) + _Alignof(__typeof__(((Google__Protobuf__Struct__FieldsEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Google__Protobuf__Struct__FieldsEntry *)0)->value)) * _Alignof(__typeof__(((Google__Protobuf__Struct__FieldsEntry *)0)->value)),
+    offsetof(Google__Protobuf__Struct__FieldsEntryX9d7aea57, value) == (offsetof(Google__Protobuf__Struct__FieldsEntryX9d7aea57, key) + sizeof(((Google__Protobuf__Struct__FieldsEntryX9d7aea57 *)0)->key) + _Alignof(__typeof__(((Google__Protobuf__Struct__FieldsEntryX9d7aea57 *)0)->value)) - 1) / _Alignof(__typeof__(((Google__Protobuf__Struct__FieldsEntryX9d7aea57 *)0)->value)) * _Alignof(__typeof__(((Google__Protobuf__Struct__FieldsEntryX9d7aea57 *)0)->value)),
     "value of google.protobuf.Struct.FieldsEntry");
-static const Google__Protobuf__Struct__FieldsEntry google__protobuf__struct__fields_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__struct__fields_entry__descriptor)};
-static const LifelineField google__protobuf__struct__fields_entry__fields[] = {
+static const Google__Protobuf__Struct__FieldsEntryX9d7aea57 google__protobuf__struct__fields_entry_x9d7aea57__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__struct__fields_entry_x9d7aea57__descriptor)};
+static const LifelineField google__protobuf__struct__fields_entry_x9d7aea57__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Google__Protobuf__Struct__FieldsEntry, key),
+     .offset = offsetof(Google__Protobuf__Struct__FieldsEntryX9d7aea57, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Google__Protobuf__Struct__FieldsEntry, value),
+     .offset = offsetof(Google__Protobuf__Struct__FieldsEntryX9d7aea57, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &google__protobuf__value__table, .enumeration = NULL},
 };
-static const char google__protobuf__struct__fields_entry__name_text[] = "key\000value";
-static const LifelineName google__protobuf__struct__fields_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t google__protobuf__struct__fields_entry__name_order[] = {0, 2};
-const LifelineMessageTable google__protobuf__struct__fields_entry__table = {
+static const char google__protobuf__struct__fields_entry_x9d7aea57__name_text[] = "key\000value";
+static const LifelineName google__protobuf__struct__fields_entry_x9d7aea57__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t google__protobuf__struct__fields_entry_x9d7aea57__name_order[] = {0, 2};
+const LifelineMessageTable google__protobuf__struct__fields_entry_x9d7aea57__table = {
     .full_name = "google.protobuf.Struct.FieldsEntry",
-    .default_instance = &google__protobuf__struct__fields_entry__default,
-    .fields = google__protobuf__struct__fields_entry__fields,
+    .default_instance = &google__protobuf__struct__fields_entry_x9d7aea57__default,
+    .fields = google__protobuf__struct__fields_entry_x9d7aea57__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Google__Protobuf__Struct__FieldsEntry),
+    .size = sizeof(Google__Protobuf__Struct__FieldsEntryX9d7aea57),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Google__Protobuf__Struct__FieldsEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Google__Protobuf__Struct__FieldsEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Google__Protobuf__Struct__FieldsEntryX9d7aea57, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Google__Protobuf__Struct__FieldsEntryX9d7aea57, value), 0),
     },
-    .names = {.text = google__protobuf__struct__fields_entry__name_text, .names = google__protobuf__struct__fields_entry__name_entries, .order = google__protobuf__struct__fields_entry__name_order, .order_count = 2},
+    .names = {.text = google__protobuf__struct__fields_entry_x9d7aea57__name_text, .names = google__protobuf__struct__fields_entry_x9d7aea57__name_entries, .order = google__protobuf__struct__fields_entry_x9d7aea57__name_order, .order_count = 2},
 };
 
 static const Google__Protobuf__Value google__protobuf__value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__value__descriptor)};

@@ -7,7 +7,7 @@
 #endif
 
 #include "google/protobuf/struct.pb-c.h"
-static const ProtobufCFieldDescriptor google__protobuf__struct__fields_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor google__protobuf__struct__fields_entry_x9d7aea57__field_descriptors[2] =
 {
   {
     "key",
@@ -15,7 +15,7 @@ static const ProtobufCFieldDescriptor google__protobuf__struct__fields_entry__fi
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Google__Protobuf__Struct__FieldsEntry, key),
+    offsetof(Google__Protobuf__Struct__FieldsEntryX9d7aea57, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -27,34 +27,34 @@ static const ProtobufCFieldDescriptor google__protobuf__struct__fields_entry__fi
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Google__Protobuf__Struct__FieldsEntry, value),
+    offsetof(Google__Protobuf__Struct__FieldsEntryX9d7aea57, value),
     &google__protobuf__value__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned google__protobuf__struct__fields_entry__field_indices_by_name[] = {
+static const unsigned google__protobuf__struct__fields_entry_x9d7aea57__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange google__protobuf__struct__fields_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange google__protobuf__struct__fields_entry_x9d7aea57__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor google__protobuf__struct__fields_entry__descriptor =
+const ProtobufCMessageDescriptor google__protobuf__struct__fields_entry_x9d7aea57__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "google.protobuf.Struct.FieldsEntry",
-  "FieldsEntry",
-  "Google__Protobuf__Struct__FieldsEntry",
+  "google.protobuf.Struct.FieldsEntry_x9d7aea57",
+  "FieldsEntryX9d7aea57",
+  "Google__Protobuf__Struct__FieldsEntryX9d7aea57",
   "google.protobuf",
-  sizeof(Google__Protobuf__Struct__FieldsEntry),
+  sizeof(Google__Protobuf__Struct__FieldsEntryX9d7aea57),
   2,
-  google__protobuf__struct__fields_entry__field_descriptors,
-  google__protobuf__struct__fields_entry__field_indices_by_name,
-  1,  google__protobuf__struct__fields_entry__number_ranges,
+  google__protobuf__struct__fields_entry_x9d7aea57__field_descriptors,
+  google__protobuf__struct__fields_entry_x9d7aea57__field_indices_by_name,
+  1,  google__protobuf__struct__fields_entry_x9d7aea57__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -67,7 +67,7 @@ static const ProtobufCFieldDescriptor google__protobuf__struct__field_descriptor
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Google__Protobuf__Struct, n_fields),
     offsetof(Google__Protobuf__Struct, fields),
-    &google__protobuf__struct__fields_entry__descriptor,
+    &google__protobuf__struct__fields_entry_x9d7aea57__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

@@ -91,31 +91,31 @@ const LifelineMessageTable google__protobuf__int64_value__table = {
     .well_known = LIFELINE_WELL_KNOWN_WRAPPER,
 };
 
-static const Google__Protobuf__UInt64Value google__protobuf__uint64_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__uint64_value__descriptor)};
-static const LifelineField google__protobuf__uint64_value__fields[] = {
+static const Google__Protobuf__UInt64ValueX6d1f6866 google__protobuf__uint64_value_x6d1f6866__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__uint64_value_x6d1f6866__descriptor)};
+static const LifelineField google__protobuf__uint64_value_x6d1f6866__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT64),
-     .offset = offsetof(Google__Protobuf__UInt64Value, value),
+     .offset = offsetof(Google__Protobuf__UInt64ValueX6d1f6866, value),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char google__protobuf__uint64_value__name_text[] = "value";
-static const LifelineName google__protobuf__uint64_value__name_entries[] = {{0, 5}, {0, 5}};
-static const uint32_t google__protobuf__uint64_value__name_order[] = {0};
-const LifelineMessageTable google__protobuf__uint64_value__table = {
+static const char google__protobuf__uint64_value_x6d1f6866__name_text[] = "value";
+static const LifelineName google__protobuf__uint64_value_x6d1f6866__name_entries[] = {{0, 5}, {0, 5}};
+static const uint32_t google__protobuf__uint64_value_x6d1f6866__name_order[] = {0};
+const LifelineMessageTable google__protobuf__uint64_value_x6d1f6866__table = {
     .full_name = "google.protobuf.UInt64Value",
-    .default_instance = &google__protobuf__uint64_value__default,
-    .fields = google__protobuf__uint64_value__fields,
+    .default_instance = &google__protobuf__uint64_value_x6d1f6866__default,
+    .fields = google__protobuf__uint64_value_x6d1f6866__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Google__Protobuf__UInt64Value),
+    .size = sizeof(Google__Protobuf__UInt64ValueX6d1f6866),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Google__Protobuf__UInt64Value, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Google__Protobuf__UInt64ValueX6d1f6866, value), 0),
     },
-    .names = {.text = google__protobuf__uint64_value__name_text, .names = google__protobuf__uint64_value__name_entries, .order = google__protobuf__uint64_value__name_order, .order_count = 1},
+    .names = {.text = google__protobuf__uint64_value_x6d1f6866__name_text, .names = google__protobuf__uint64_value_x6d1f6866__name_entries, .order = google__protobuf__uint64_value_x6d1f6866__name_order, .order_count = 1},
     .well_known = LIFELINE_WELL_KNOWN_WRAPPER,
 };
 
@@ -147,31 +147,31 @@ const LifelineMessageTable google__protobuf__int32_value__table = {
     .well_known = LIFELINE_WELL_KNOWN_WRAPPER,
 };
 
-static const Google__Protobuf__UInt32Value google__protobuf__uint32_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__uint32_value__descriptor)};
-static const LifelineField google__protobuf__uint32_value__fields[] = {
+static const Google__Protobuf__UInt32ValueX72e11e7f google__protobuf__uint32_value_x72e11e7f__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__uint32_value_x72e11e7f__descriptor)};
+static const LifelineField google__protobuf__uint32_value_x72e11e7f__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT32),
-     .offset = offsetof(Google__Protobuf__UInt32Value, value),
+     .offset = offsetof(Google__Protobuf__UInt32ValueX72e11e7f, value),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char google__protobuf__uint32_value__name_text[] = "value";
-static const LifelineName google__protobuf__uint32_value__name_entries[] = {{0, 5}, {0, 5}};
-static const uint32_t google__protobuf__uint32_value__name_order[] = {0};
-const LifelineMessageTable google__protobuf__uint32_value__table = {
+static const char google__protobuf__uint32_value_x72e11e7f__name_text[] = "value";
+static const LifelineName google__protobuf__uint32_value_x72e11e7f__name_entries[] = {{0, 5}, {0, 5}};
+static const uint32_t google__protobuf__uint32_value_x72e11e7f__name_order[] = {0};
+const LifelineMessageTable google__protobuf__uint32_value_x72e11e7f__table = {
     .full_name = "google.protobuf.UInt32Value",
-    .default_instance = &google__protobuf__uint32_value__default,
-    .fields = google__protobuf__uint32_value__fields,
+    .default_instance = &google__protobuf__uint32_value_x72e11e7f__default,
+    .fields = google__protobuf__uint32_value_x72e11e7f__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Google__Protobuf__UInt32Value),
+    .size = sizeof(Google__Protobuf__UInt32ValueX72e11e7f),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Google__Protobuf__UInt32Value, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Google__Protobuf__UInt32ValueX72e11e7f, value), 0),
     },
-    .names = {.text = google__protobuf__uint32_value__name_text, .names = google__protobuf__uint32_value__name_entries, .order = google__protobuf__uint32_value__name_order, .order_count = 1},
+    .names = {.text = google__protobuf__uint32_value_x72e11e7f__name_text, .names = google__protobuf__uint32_value_x72e11e7f__name_entries, .order = google__protobuf__uint32_value_x72e11e7f__name_order, .order_count = 1},
     .well_known = LIFELINE_WELL_KNOWN_WRAPPER,
 };
 

@@ -121,7 +121,7 @@ const ProtobufCMessageDescriptor google__protobuf__int64_value__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor google__protobuf__uint64_value__field_descriptors[1] =
+static const ProtobufCFieldDescriptor google__protobuf__uint64_value_x6d1f6866__field_descriptors[1] =
 {
   {
     "value",
@@ -129,33 +129,33 @@ static const ProtobufCFieldDescriptor google__protobuf__uint64_value__field_desc
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_UINT64,
     0,   /* quantifier_offset */
-    offsetof(Google__Protobuf__UInt64Value, value),
+    offsetof(Google__Protobuf__UInt64ValueX6d1f6866, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned google__protobuf__uint64_value__field_indices_by_name[] = {
+static const unsigned google__protobuf__uint64_value_x6d1f6866__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange google__protobuf__uint64_value__number_ranges[1 + 1] =
+static const ProtobufCIntRange google__protobuf__uint64_value_x6d1f6866__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor google__protobuf__uint64_value__descriptor =
+const ProtobufCMessageDescriptor google__protobuf__uint64_value_x6d1f6866__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "google.protobuf.UInt64Value",
-  "UInt64Value",
-  "Google__Protobuf__UInt64Value",
+  "google.protobuf.UInt64Value_x6d1f6866",
+  "UInt64ValueX6d1f6866",
+  "Google__Protobuf__UInt64ValueX6d1f6866",
   "google.protobuf",
-  sizeof(Google__Protobuf__UInt64Value),
+  sizeof(Google__Protobuf__UInt64ValueX6d1f6866),
   1,
-  google__protobuf__uint64_value__field_descriptors,
-  google__protobuf__uint64_value__field_indices_by_name,
-  1,  google__protobuf__uint64_value__number_ranges,
+  google__protobuf__uint64_value_x6d1f6866__field_descriptors,
+  google__protobuf__uint64_value_x6d1f6866__field_indices_by_name,
+  1,  google__protobuf__uint64_value_x6d1f6866__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -197,7 +197,7 @@ const ProtobufCMessageDescriptor google__protobuf__int32_value__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor google__protobuf__uint32_value__field_descriptors[1] =
+static const ProtobufCFieldDescriptor google__protobuf__uint32_value_x72e11e7f__field_descriptors[1] =
 {
   {
     "value",
@@ -205,33 +205,33 @@ static const ProtobufCFieldDescriptor google__protobuf__uint32_value__field_desc
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_UINT32,
     0,   /* quantifier_offset */
-    offsetof(Google__Protobuf__UInt32Value, value),
+    offsetof(Google__Protobuf__UInt32ValueX72e11e7f, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned google__protobuf__uint32_value__field_indices_by_name[] = {
+static const unsigned google__protobuf__uint32_value_x72e11e7f__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange google__protobuf__uint32_value__number_ranges[1 + 1] =
+static const ProtobufCIntRange google__protobuf__uint32_value_x72e11e7f__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor google__protobuf__uint32_value__descriptor =
+const ProtobufCMessageDescriptor google__protobuf__uint32_value_x72e11e7f__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "google.protobuf.UInt32Value",
-  "UInt32Value",
-  "Google__Protobuf__UInt32Value",
+  "google.protobuf.UInt32Value_x72e11e7f",
+  "UInt32ValueX72e11e7f",
+  "Google__Protobuf__UInt32ValueX72e11e7f",
   "google.protobuf",
-  sizeof(Google__Protobuf__UInt32Value),
+  sizeof(Google__Protobuf__UInt32ValueX72e11e7f),
   1,
-  google__protobuf__uint32_value__field_descriptors,
-  google__protobuf__uint32_value__field_indices_by_name,
-  1,  google__protobuf__uint32_value__number_ranges,
+  google__protobuf__uint32_value_x72e11e7f__field_descriptors,
+  google__protobuf__uint32_value_x72e11e7f__field_indices_by_name,
+  1,  google__protobuf__uint32_value_x72e11e7f__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };

@@ -7,7 +7,7 @@
 #endif
 
 #include "test/comments/deprecated.pb-c.h"
-static const ProtobufCFieldDescriptor test__comments__deprecated__mapped_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__comments__deprecated__mapped_entry_xe7f3fbad__field_descriptors[2] =
 {
   {
     "key",
@@ -15,7 +15,7 @@ static const ProtobufCFieldDescriptor test__comments__deprecated__mapped_entry__
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Comments__Deprecated__MappedEntry, key),
+    offsetof(Test__Comments__Deprecated__MappedEntryXe7f3fbad, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -27,34 +27,34 @@ static const ProtobufCFieldDescriptor test__comments__deprecated__mapped_entry__
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Comments__Deprecated__MappedEntry, value),
+    offsetof(Test__Comments__Deprecated__MappedEntryXe7f3fbad, value),
     &test__comments__deprecated__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__comments__deprecated__mapped_entry__field_indices_by_name[] = {
+static const unsigned test__comments__deprecated__mapped_entry_xe7f3fbad__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__comments__deprecated__mapped_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__comments__deprecated__mapped_entry_xe7f3fbad__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__comments__deprecated__mapped_entry__descriptor =
+const ProtobufCMessageDescriptor test__comments__deprecated__mapped_entry_xe7f3fbad__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.comments.Deprecated.MappedEntry",
-  "MappedEntry",
-  "Test__Comments__Deprecated__MappedEntry",
+  "test.comments.Deprecated.MappedEntry_xe7f3fbad",
+  "MappedEntryXe7f3fbad",
+  "Test__Comments__Deprecated__MappedEntryXe7f3fbad",
   "test.comments",
-  sizeof(Test__Comments__Deprecated__MappedEntry),
+  sizeof(Test__Comments__Deprecated__MappedEntryXe7f3fbad),
   2,
-  test__comments__deprecated__mapped_entry__field_descriptors,
-  test__comments__deprecated__mapped_entry__field_indices_by_name,
-  1,  test__comments__deprecated__mapped_entry__number_ranges,
+  test__comments__deprecated__mapped_entry_xe7f3fbad__field_descriptors,
+  test__comments__deprecated__mapped_entry_xe7f3fbad__field_indices_by_name,
+  1,  test__comments__deprecated__mapped_entry_xe7f3fbad__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -103,7 +103,7 @@ static const ProtobufCFieldDescriptor test__comments__deprecated__field_descript
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Comments__Deprecated, n_mapped),
     offsetof(Test__Comments__Deprecated, mapped),
-    &test__comments__deprecated__mapped_entry__descriptor,
+    &test__comments__deprecated__mapped_entry_xe7f3fbad__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

@@ -25,7 +25,7 @@ const ProtobufCMessageDescriptor test__empty__nothing__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__empty__holds_nothing__mapped_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__empty__holds_nothing__mapped_entry_x8cddced4__field_descriptors[2] =
 {
   {
     "key",
@@ -33,7 +33,7 @@ static const ProtobufCFieldDescriptor test__empty__holds_nothing__mapped_entry__
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BOOL,
     0,   /* quantifier_offset */
-    offsetof(Test__Empty__HoldsNothing__MappedEntry, key),
+    offsetof(Test__Empty__HoldsNothing__MappedEntryX8cddced4, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -45,34 +45,34 @@ static const ProtobufCFieldDescriptor test__empty__holds_nothing__mapped_entry__
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Empty__HoldsNothing__MappedEntry, value),
+    offsetof(Test__Empty__HoldsNothing__MappedEntryX8cddced4, value),
     &test__empty__nothing__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__empty__holds_nothing__mapped_entry__field_indices_by_name[] = {
+static const unsigned test__empty__holds_nothing__mapped_entry_x8cddced4__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__empty__holds_nothing__mapped_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__empty__holds_nothing__mapped_entry_x8cddced4__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__empty__holds_nothing__mapped_entry__descriptor =
+const ProtobufCMessageDescriptor test__empty__holds_nothing__mapped_entry_x8cddced4__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.empty.HoldsNothing.MappedEntry",
-  "MappedEntry",
-  "Test__Empty__HoldsNothing__MappedEntry",
+  "test.empty.HoldsNothing.MappedEntry_x8cddced4",
+  "MappedEntryX8cddced4",
+  "Test__Empty__HoldsNothing__MappedEntryX8cddced4",
   "test.empty",
-  sizeof(Test__Empty__HoldsNothing__MappedEntry),
+  sizeof(Test__Empty__HoldsNothing__MappedEntryX8cddced4),
   2,
-  test__empty__holds_nothing__mapped_entry__field_descriptors,
-  test__empty__holds_nothing__mapped_entry__field_indices_by_name,
-  1,  test__empty__holds_nothing__mapped_entry__number_ranges,
+  test__empty__holds_nothing__mapped_entry_x8cddced4__field_descriptors,
+  test__empty__holds_nothing__mapped_entry_x8cddced4__field_indices_by_name,
+  1,  test__empty__holds_nothing__mapped_entry_x8cddced4__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -109,7 +109,7 @@ static const ProtobufCFieldDescriptor test__empty__holds_nothing__field_descript
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Empty__HoldsNothing, n_mapped),
     offsetof(Test__Empty__HoldsNothing, mapped),
-    &test__empty__holds_nothing__mapped_entry__descriptor,
+    &test__empty__holds_nothing__mapped_entry_x8cddced4__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

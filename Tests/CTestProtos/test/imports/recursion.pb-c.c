@@ -7,7 +7,7 @@
 #endif
 
 #include "test/imports/recursion.pb-c.h"
-static const ProtobufCFieldDescriptor test__imports__tree__named_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__imports__tree__named_entry_x6bf8640a__field_descriptors[2] =
 {
   {
     "key",
@@ -15,7 +15,7 @@ static const ProtobufCFieldDescriptor test__imports__tree__named_entry__field_de
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Imports__Tree__NamedEntry, key),
+    offsetof(Test__Imports__Tree__NamedEntryX6bf8640a, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -27,38 +27,38 @@ static const ProtobufCFieldDescriptor test__imports__tree__named_entry__field_de
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Imports__Tree__NamedEntry, value),
+    offsetof(Test__Imports__Tree__NamedEntryX6bf8640a, value),
     &test__imports__tree__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__imports__tree__named_entry__field_indices_by_name[] = {
+static const unsigned test__imports__tree__named_entry_x6bf8640a__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__imports__tree__named_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__imports__tree__named_entry_x6bf8640a__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__imports__tree__named_entry__descriptor =
+const ProtobufCMessageDescriptor test__imports__tree__named_entry_x6bf8640a__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.imports.Tree.NamedEntry",
-  "NamedEntry",
-  "Test__Imports__Tree__NamedEntry",
+  "test.imports.Tree.NamedEntry_x6bf8640a",
+  "NamedEntryX6bf8640a",
+  "Test__Imports__Tree__NamedEntryX6bf8640a",
   "test.imports",
-  sizeof(Test__Imports__Tree__NamedEntry),
+  sizeof(Test__Imports__Tree__NamedEntryX6bf8640a),
   2,
-  test__imports__tree__named_entry__field_descriptors,
-  test__imports__tree__named_entry__field_indices_by_name,
-  1,  test__imports__tree__named_entry__number_ranges,
+  test__imports__tree__named_entry_x6bf8640a__field_descriptors,
+  test__imports__tree__named_entry_x6bf8640a__field_indices_by_name,
+  1,  test__imports__tree__named_entry_x6bf8640a__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__imports__tree__leaf__vein__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__field_descriptors[2] =
 {
   {
     "leaf",
@@ -66,8 +66,8 @@ static const ProtobufCFieldDescriptor test__imports__tree__leaf__vein__field_des
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Imports__Tree__Leaf__Vein, leaf),
-    &test__imports__tree__leaf__descriptor,
+    offsetof(Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3, leaf),
+    &test__imports__tree__leaf_xef3ed9f1__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -78,38 +78,38 @@ static const ProtobufCFieldDescriptor test__imports__tree__leaf__vein__field_des
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Imports__Tree__Leaf__Vein, vein),
-    &test__imports__tree__leaf__vein__descriptor,
+    offsetof(Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3, vein),
+    &test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__imports__tree__leaf__vein__field_indices_by_name[] = {
+static const unsigned test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__field_indices_by_name[] = {
   0,   /* field[0] = leaf */
   1,   /* field[1] = vein */
 };
-static const ProtobufCIntRange test__imports__tree__leaf__vein__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__imports__tree__leaf__vein__descriptor =
+const ProtobufCMessageDescriptor test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.imports.Tree.Leaf.Vein",
-  "Vein",
-  "Test__Imports__Tree__Leaf__Vein",
+  "test.imports.Tree.Leaf_xef3ed9f1.Vein_x1b5d2ae3",
+  "VeinX1b5d2ae3",
+  "Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3",
   "test.imports",
-  sizeof(Test__Imports__Tree__Leaf__Vein),
+  sizeof(Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3),
   2,
-  test__imports__tree__leaf__vein__field_descriptors,
-  test__imports__tree__leaf__vein__field_indices_by_name,
-  1,  test__imports__tree__leaf__vein__number_ranges,
+  test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__field_descriptors,
+  test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__field_indices_by_name,
+  1,  test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__imports__tree__leaf__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__imports__tree__leaf_xef3ed9f1__field_descriptors[2] =
 {
   {
     "tree",
@@ -117,7 +117,7 @@ static const ProtobufCFieldDescriptor test__imports__tree__leaf__field_descripto
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Imports__Tree__Leaf, tree),
+    offsetof(Test__Imports__Tree__LeafXef3ed9f1, tree),
     &test__imports__tree__descriptor,
     NULL,
     0,             /* flags */
@@ -129,34 +129,34 @@ static const ProtobufCFieldDescriptor test__imports__tree__leaf__field_descripto
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Imports__Tree__Leaf, vein),
-    &test__imports__tree__leaf__vein__descriptor,
+    offsetof(Test__Imports__Tree__LeafXef3ed9f1, vein),
+    &test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__imports__tree__leaf__field_indices_by_name[] = {
+static const unsigned test__imports__tree__leaf_xef3ed9f1__field_indices_by_name[] = {
   0,   /* field[0] = tree */
   1,   /* field[1] = vein */
 };
-static const ProtobufCIntRange test__imports__tree__leaf__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__imports__tree__leaf_xef3ed9f1__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__imports__tree__leaf__descriptor =
+const ProtobufCMessageDescriptor test__imports__tree__leaf_xef3ed9f1__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.imports.Tree.Leaf",
-  "Leaf",
-  "Test__Imports__Tree__Leaf",
+  "test.imports.Tree.Leaf_xef3ed9f1",
+  "LeafXef3ed9f1",
+  "Test__Imports__Tree__LeafXef3ed9f1",
   "test.imports",
-  sizeof(Test__Imports__Tree__Leaf),
+  sizeof(Test__Imports__Tree__LeafXef3ed9f1),
   2,
-  test__imports__tree__leaf__field_descriptors,
-  test__imports__tree__leaf__field_indices_by_name,
-  1,  test__imports__tree__leaf__number_ranges,
+  test__imports__tree__leaf_xef3ed9f1__field_descriptors,
+  test__imports__tree__leaf_xef3ed9f1__field_indices_by_name,
+  1,  test__imports__tree__leaf_xef3ed9f1__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -217,7 +217,7 @@ static const ProtobufCFieldDescriptor test__imports__tree__field_descriptors[7] 
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Imports__Tree, n_named),
     offsetof(Test__Imports__Tree, named),
-    &test__imports__tree__named_entry__descriptor,
+    &test__imports__tree__named_entry_x6bf8640a__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -241,7 +241,7 @@ static const ProtobufCFieldDescriptor test__imports__tree__field_descriptors[7] 
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Imports__Tree, grafted_case),
     offsetof(Test__Imports__Tree, leaf),
-    &test__imports__tree__leaf__descriptor,
+    &test__imports__tree__leaf_xef3ed9f1__descriptor,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

@@ -7,7 +7,7 @@
 #endif
 
 #include "test/imports/user.pb-c.h"
-static const ProtobufCFieldDescriptor test__imports__user__lefts_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__imports__user__lefts_entry_x9b54d702__field_descriptors[2] =
 {
   {
     "key",
@@ -15,7 +15,7 @@ static const ProtobufCFieldDescriptor test__imports__user__lefts_entry__field_de
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Imports__User__LeftsEntry, key),
+    offsetof(Test__Imports__User__LeftsEntryX9b54d702, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -27,38 +27,38 @@ static const ProtobufCFieldDescriptor test__imports__user__lefts_entry__field_de
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Imports__User__LeftsEntry, value),
+    offsetof(Test__Imports__User__LeftsEntryX9b54d702, value),
     &test__imports__left__item__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__imports__user__lefts_entry__field_indices_by_name[] = {
+static const unsigned test__imports__user__lefts_entry_x9b54d702__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__imports__user__lefts_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__imports__user__lefts_entry_x9b54d702__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__imports__user__lefts_entry__descriptor =
+const ProtobufCMessageDescriptor test__imports__user__lefts_entry_x9b54d702__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.imports.User.LeftsEntry",
-  "LeftsEntry",
-  "Test__Imports__User__LeftsEntry",
+  "test.imports.User.LeftsEntry_x9b54d702",
+  "LeftsEntryX9b54d702",
+  "Test__Imports__User__LeftsEntryX9b54d702",
   "test.imports",
-  sizeof(Test__Imports__User__LeftsEntry),
+  sizeof(Test__Imports__User__LeftsEntryX9b54d702),
   2,
-  test__imports__user__lefts_entry__field_descriptors,
-  test__imports__user__lefts_entry__field_indices_by_name,
-  1,  test__imports__user__lefts_entry__number_ranges,
+  test__imports__user__lefts_entry_x9b54d702__field_descriptors,
+  test__imports__user__lefts_entry_x9b54d702__field_indices_by_name,
+  1,  test__imports__user__lefts_entry_x9b54d702__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__imports__user__values_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__imports__user__values_entry_xa3147fca__field_descriptors[2] =
 {
   {
     "key",
@@ -66,7 +66,7 @@ static const ProtobufCFieldDescriptor test__imports__user__values_entry__field_d
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT64,
     0,   /* quantifier_offset */
-    offsetof(Test__Imports__User__ValuesEntry, key),
+    offsetof(Test__Imports__User__ValuesEntryXa3147fca, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -78,34 +78,34 @@ static const ProtobufCFieldDescriptor test__imports__user__values_entry__field_d
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Imports__User__ValuesEntry, value),
+    offsetof(Test__Imports__User__ValuesEntryXa3147fca, value),
     &google__protobuf__value__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__imports__user__values_entry__field_indices_by_name[] = {
+static const unsigned test__imports__user__values_entry_xa3147fca__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__imports__user__values_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__imports__user__values_entry_xa3147fca__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__imports__user__values_entry__descriptor =
+const ProtobufCMessageDescriptor test__imports__user__values_entry_xa3147fca__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.imports.User.ValuesEntry",
-  "ValuesEntry",
-  "Test__Imports__User__ValuesEntry",
+  "test.imports.User.ValuesEntry_xa3147fca",
+  "ValuesEntryXa3147fca",
+  "Test__Imports__User__ValuesEntryXa3147fca",
   "test.imports",
-  sizeof(Test__Imports__User__ValuesEntry),
+  sizeof(Test__Imports__User__ValuesEntryXa3147fca),
   2,
-  test__imports__user__values_entry__field_descriptors,
-  test__imports__user__values_entry__field_indices_by_name,
-  1,  test__imports__user__values_entry__number_ranges,
+  test__imports__user__values_entry_xa3147fca__field_descriptors,
+  test__imports__user__values_entry_xa3147fca__field_indices_by_name,
+  1,  test__imports__user__values_entry_xa3147fca__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -142,7 +142,7 @@ static const ProtobufCFieldDescriptor test__imports__user__field_descriptors[14]
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Imports__User, n_lefts),
     offsetof(Test__Imports__User, lefts),
-    &test__imports__user__lefts_entry__descriptor,
+    &test__imports__user__lefts_entry_x9b54d702__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -250,7 +250,7 @@ static const ProtobufCFieldDescriptor test__imports__user__field_descriptors[14]
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Imports__User, n_values),
     offsetof(Test__Imports__User, values),
-    &test__imports__user__values_entry__descriptor,
+    &test__imports__user__values_entry_xa3147fca__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

@@ -84,7 +84,7 @@ const ProtobufCMessageDescriptor test__names__presence__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__counts__count_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__names__counts__count_entry_xe9f5072a__field_descriptors[2] =
 {
   {
     "key",
@@ -92,7 +92,7 @@ static const ProtobufCFieldDescriptor test__names__counts__count_entry__field_de
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Counts__CountEntry, key),
+    offsetof(Test__Names__Counts__CountEntryXe9f5072a, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -104,34 +104,34 @@ static const ProtobufCFieldDescriptor test__names__counts__count_entry__field_de
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Counts__CountEntry, value),
+    offsetof(Test__Names__Counts__CountEntryXe9f5072a, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__counts__count_entry__field_indices_by_name[] = {
+static const unsigned test__names__counts__count_entry_xe9f5072a__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__names__counts__count_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__counts__count_entry_xe9f5072a__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__names__counts__count_entry__descriptor =
+const ProtobufCMessageDescriptor test__names__counts__count_entry_xe9f5072a__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Counts.CountEntry",
-  "CountEntry",
-  "Test__Names__Counts__CountEntry",
+  "test.names.Counts.CountEntry_xe9f5072a",
+  "CountEntryXe9f5072a",
+  "Test__Names__Counts__CountEntryXe9f5072a",
   "test.names",
-  sizeof(Test__Names__Counts__CountEntry),
+  sizeof(Test__Names__Counts__CountEntryXe9f5072a),
   2,
-  test__names__counts__count_entry__field_descriptors,
-  test__names__counts__count_entry__field_indices_by_name,
-  1,  test__names__counts__count_entry__number_ranges,
+  test__names__counts__count_entry_xe9f5072a__field_descriptors,
+  test__names__counts__count_entry_xe9f5072a__field_indices_by_name,
+  1,  test__names__counts__count_entry_xe9f5072a__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -192,7 +192,7 @@ static const ProtobufCFieldDescriptor test__names__counts__field_descriptors[5] 
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__Counts, n_count_5),
     offsetof(Test__Names__Counts, count_5),
-    &test__names__counts__count_entry__descriptor,
+    &test__names__counts__count_entry_xe9f5072a__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -225,45 +225,45 @@ const ProtobufCMessageDescriptor test__names__counts__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__oneofs__nested__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__oneofs__nested_x18a2261a__field_descriptors[1] =
 {
   {
     "nested",
     1,
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__Oneofs__Nested, x_case),
-    offsetof(Test__Names__Oneofs__Nested, nested),
+    offsetof(Test__Names__Oneofs__NestedX18a2261a, x_case),
+    offsetof(Test__Names__Oneofs__NestedX18a2261a, nested),
     NULL,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__oneofs__nested__field_indices_by_name[] = {
+static const unsigned test__names__oneofs__nested_x18a2261a__field_indices_by_name[] = {
   0,   /* field[0] = nested */
 };
-static const ProtobufCIntRange test__names__oneofs__nested__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__oneofs__nested_x18a2261a__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__oneofs__nested__descriptor =
+const ProtobufCMessageDescriptor test__names__oneofs__nested_x18a2261a__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Oneofs.Nested",
-  "Nested",
-  "Test__Names__Oneofs__Nested",
+  "test.names.Oneofs.Nested_x18a2261a",
+  "NestedX18a2261a",
+  "Test__Names__Oneofs__NestedX18a2261a",
   "test.names",
-  sizeof(Test__Names__Oneofs__Nested),
+  sizeof(Test__Names__Oneofs__NestedX18a2261a),
   1,
-  test__names__oneofs__nested__field_descriptors,
-  test__names__oneofs__nested__field_indices_by_name,
-  1,  test__names__oneofs__nested__number_ranges,
+  test__names__oneofs__nested_x18a2261a__field_descriptors,
+  test__names__oneofs__nested_x18a2261a__field_indices_by_name,
+  1,  test__names__oneofs__nested_x18a2261a__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__oneofs__xcase__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__oneofs__xcase_x9799131b__field_descriptors[1] =
 {
   {
     "number",
@@ -271,71 +271,71 @@ static const ProtobufCFieldDescriptor test__names__oneofs__xcase__field_descript
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Oneofs__XCase, number),
+    offsetof(Test__Names__Oneofs__XCaseX9799131b, number),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__oneofs__xcase__field_indices_by_name[] = {
+static const unsigned test__names__oneofs__xcase_x9799131b__field_indices_by_name[] = {
   0,   /* field[0] = number */
 };
-static const ProtobufCIntRange test__names__oneofs__xcase__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__oneofs__xcase_x9799131b__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__oneofs__xcase__descriptor =
+const ProtobufCMessageDescriptor test__names__oneofs__xcase_x9799131b__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Oneofs.XCase",
-  "XCase",
-  "Test__Names__Oneofs__XCase",
+  "test.names.Oneofs.XCase_x9799131b",
+  "XCaseX9799131b",
+  "Test__Names__Oneofs__XCaseX9799131b",
   "test.names",
-  sizeof(Test__Names__Oneofs__XCase),
+  sizeof(Test__Names__Oneofs__XCaseX9799131b),
   1,
-  test__names__oneofs__xcase__field_descriptors,
-  test__names__oneofs__xcase__field_indices_by_name,
-  1,  test__names__oneofs__xcase__number_ranges,
+  test__names__oneofs__xcase_x9799131b__field_descriptors,
+  test__names__oneofs__xcase_x9799131b__field_indices_by_name,
+  1,  test__names__oneofs__xcase_x9799131b__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__oneofs__x__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__oneofs__x_xdb4234d7__field_descriptors[1] =
 {
   {
     "b",
     1,
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__Oneofs__X, a_case),
-    offsetof(Test__Names__Oneofs__X, b),
+    offsetof(Test__Names__Oneofs__XXdb4234d7, a_case),
+    offsetof(Test__Names__Oneofs__XXdb4234d7, b),
     NULL,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__oneofs__x__field_indices_by_name[] = {
+static const unsigned test__names__oneofs__x_xdb4234d7__field_indices_by_name[] = {
   0,   /* field[0] = b */
 };
-static const ProtobufCIntRange test__names__oneofs__x__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__oneofs__x_xdb4234d7__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__oneofs__x__descriptor =
+const ProtobufCMessageDescriptor test__names__oneofs__x_xdb4234d7__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Oneofs.X",
-  "X",
-  "Test__Names__Oneofs__X",
+  "test.names.Oneofs.X_xdb4234d7",
+  "XXdb4234d7",
+  "Test__Names__Oneofs__XXdb4234d7",
   "test.names",
-  sizeof(Test__Names__Oneofs__X),
+  sizeof(Test__Names__Oneofs__XXdb4234d7),
   1,
-  test__names__oneofs__x__field_descriptors,
-  test__names__oneofs__x__field_indices_by_name,
-  1,  test__names__oneofs__x__number_ranges,
+  test__names__oneofs__x_xdb4234d7__field_descriptors,
+  test__names__oneofs__x_xdb4234d7__field_indices_by_name,
+  1,  test__names__oneofs__x_xdb4234d7__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -406,7 +406,7 @@ static const ProtobufCFieldDescriptor test__names__oneofs__field_descriptors[13]
     6,
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__Oneofs, foo__bar_of_case),
+    offsetof(Test__Names__Oneofs, foo_bar_of_case),
     offsetof(Test__Names__Oneofs, d),
     NULL,
     NULL,
@@ -432,7 +432,7 @@ static const ProtobufCFieldDescriptor test__names__oneofs__field_descriptors[13]
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__Oneofs, bar_case),
     offsetof(Test__Names__Oneofs, baz_qux),
-    &test__names__oneofs__nested__descriptor,
+    &test__names__oneofs__nested_x18a2261a__descriptor,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -444,7 +444,7 @@ static const ProtobufCFieldDescriptor test__names__oneofs__field_descriptors[13]
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__Oneofs, bar_baz_of_case),
     offsetof(Test__Names__Oneofs, qux),
-    &test__names__oneofs__nested__descriptor,
+    &test__names__oneofs__nested_x18a2261a__descriptor,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -456,7 +456,7 @@ static const ProtobufCFieldDescriptor test__names__oneofs__field_descriptors[13]
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Oneofs, oneof_x),
-    &test__names__oneofs__nested__descriptor,
+    &test__names__oneofs__nested_x18a2261a__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -466,7 +466,7 @@ static const ProtobufCFieldDescriptor test__names__oneofs__field_descriptors[13]
     11,
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__Oneofs, not_case),
+    offsetof(Test__Names__Oneofs, not_of_case),
     offsetof(Test__Names__Oneofs, set),
     NULL,
     NULL,
@@ -480,7 +480,7 @@ static const ProtobufCFieldDescriptor test__names__oneofs__field_descriptors[13]
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Oneofs, x_case_message),
-    &test__names__oneofs__xcase__descriptor,
+    &test__names__oneofs__xcase_x9799131b__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -492,7 +492,7 @@ static const ProtobufCFieldDescriptor test__names__oneofs__field_descriptors[13]
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Oneofs, x_message),
-    &test__names__oneofs__x__descriptor,
+    &test__names__oneofs__x_xdb4234d7__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -533,7 +533,7 @@ const ProtobufCMessageDescriptor test__names__oneofs__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__shape__circle__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__shape__circle_x6be2275a__field_descriptors[1] =
 {
   {
     "radius",
@@ -541,33 +541,33 @@ static const ProtobufCFieldDescriptor test__names__shape__circle__field_descript
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_DOUBLE,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Shape__Circle, radius),
+    offsetof(Test__Names__Shape__CircleX6be2275a, radius),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__shape__circle__field_indices_by_name[] = {
+static const unsigned test__names__shape__circle_x6be2275a__field_indices_by_name[] = {
   0,   /* field[0] = radius */
 };
-static const ProtobufCIntRange test__names__shape__circle__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__shape__circle_x6be2275a__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__shape__circle__descriptor =
+const ProtobufCMessageDescriptor test__names__shape__circle_x6be2275a__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Shape.Circle",
-  "Circle",
-  "Test__Names__Shape__Circle",
+  "test.names.Shape.Circle_x6be2275a",
+  "CircleX6be2275a",
+  "Test__Names__Shape__CircleX6be2275a",
   "test.names",
-  sizeof(Test__Names__Shape__Circle),
+  sizeof(Test__Names__Shape__CircleX6be2275a),
   1,
-  test__names__shape__circle__field_descriptors,
-  test__names__shape__circle__field_indices_by_name,
-  1,  test__names__shape__circle__number_ranges,
+  test__names__shape__circle_x6be2275a__field_descriptors,
+  test__names__shape__circle_x6be2275a__field_indices_by_name,
+  1,  test__names__shape__circle_x6be2275a__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -580,7 +580,7 @@ static const ProtobufCFieldDescriptor test__names__shape__field_descriptors[2] =
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__Shape, shape_case),
     offsetof(Test__Names__Shape, circle),
-    &test__names__shape__circle__descriptor,
+    &test__names__shape__circle_x6be2275a__descriptor,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -622,7 +622,7 @@ const ProtobufCMessageDescriptor test__names__shape__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__recursive__names_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__names__recursive_x92bc6099__names_entry_x477cbdc9__field_descriptors[2] =
 {
   {
     "key",
@@ -630,7 +630,7 @@ static const ProtobufCFieldDescriptor test__names__recursive__names_entry__field
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Recursive__NamesEntry, key),
+    offsetof(Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -642,38 +642,38 @@ static const ProtobufCFieldDescriptor test__names__recursive__names_entry__field
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Recursive__NamesEntry, value),
-    &test__names__recursive__descriptor,
+    offsetof(Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9, value),
+    &test__names__recursive_x92bc6099__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__recursive__names_entry__field_indices_by_name[] = {
+static const unsigned test__names__recursive_x92bc6099__names_entry_x477cbdc9__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__names__recursive__names_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__recursive_x92bc6099__names_entry_x477cbdc9__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__names__recursive__names_entry__descriptor =
+const ProtobufCMessageDescriptor test__names__recursive_x92bc6099__names_entry_x477cbdc9__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.recursive.NamesEntry",
-  "NamesEntry",
-  "Test__Names__Recursive__NamesEntry",
+  "test.names.recursive_x92bc6099.NamesEntry_x477cbdc9",
+  "NamesEntryX477cbdc9",
+  "Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9",
   "test.names",
-  sizeof(Test__Names__Recursive__NamesEntry),
+  sizeof(Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9),
   2,
-  test__names__recursive__names_entry__field_descriptors,
-  test__names__recursive__names_entry__field_indices_by_name,
-  1,  test__names__recursive__names_entry__number_ranges,
+  test__names__recursive_x92bc6099__names_entry_x477cbdc9__field_descriptors,
+  test__names__recursive_x92bc6099__names_entry_x477cbdc9__field_indices_by_name,
+  1,  test__names__recursive_x92bc6099__names_entry_x477cbdc9__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__recursive__field_descriptors[3] =
+static const ProtobufCFieldDescriptor test__names__recursive_x92bc6099__field_descriptors[3] =
 {
   {
     "recursive",
@@ -681,8 +681,8 @@ static const ProtobufCFieldDescriptor test__names__recursive__field_descriptors[
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Recursive, recursive),
-    &test__names__recursive__descriptor,
+    offsetof(Test__Names__RecursiveX92bc6099, recursive),
+    &test__names__recursive_x92bc6099__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -692,9 +692,9 @@ static const ProtobufCFieldDescriptor test__names__recursive__field_descriptors[
     2,
     PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Recursive, n_test),
-    offsetof(Test__Names__Recursive, test),
-    &test__names__recursive__descriptor,
+    offsetof(Test__Names__RecursiveX92bc6099, n_test),
+    offsetof(Test__Names__RecursiveX92bc6099, test),
+    &test__names__recursive_x92bc6099__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -704,40 +704,40 @@ static const ProtobufCFieldDescriptor test__names__recursive__field_descriptors[
     3,
     PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Recursive, n_names),
-    offsetof(Test__Names__Recursive, names),
-    &test__names__recursive__names_entry__descriptor,
+    offsetof(Test__Names__RecursiveX92bc6099, n_names),
+    offsetof(Test__Names__RecursiveX92bc6099, names),
+    &test__names__recursive_x92bc6099__names_entry_x477cbdc9__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__recursive__field_indices_by_name[] = {
+static const unsigned test__names__recursive_x92bc6099__field_indices_by_name[] = {
   2,   /* field[2] = names */
   0,   /* field[0] = recursive */
   1,   /* field[1] = test */
 };
-static const ProtobufCIntRange test__names__recursive__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__recursive_x92bc6099__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 3 }
 };
-const ProtobufCMessageDescriptor test__names__recursive__descriptor =
+const ProtobufCMessageDescriptor test__names__recursive_x92bc6099__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.recursive",
-  "Recursive",
-  "Test__Names__Recursive",
+  "test.names.recursive_x92bc6099",
+  "RecursiveX92bc6099",
+  "Test__Names__RecursiveX92bc6099",
   "test.names",
-  sizeof(Test__Names__Recursive),
+  sizeof(Test__Names__RecursiveX92bc6099),
   3,
-  test__names__recursive__field_descriptors,
-  test__names__recursive__field_indices_by_name,
-  1,  test__names__recursive__number_ranges,
+  test__names__recursive_x92bc6099__field_descriptors,
+  test__names__recursive_x92bc6099__field_indices_by_name,
+  1,  test__names__recursive_x92bc6099__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__lower_case__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__lower_case_x76755ea5__field_descriptors[1] =
 {
   {
     "number",
@@ -745,37 +745,37 @@ static const ProtobufCFieldDescriptor test__names__lower_case__field_descriptors
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__LowerCase, number),
+    offsetof(Test__Names__LowerCaseX76755ea5, number),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__lower_case__field_indices_by_name[] = {
+static const unsigned test__names__lower_case_x76755ea5__field_indices_by_name[] = {
   0,   /* field[0] = number */
 };
-static const ProtobufCIntRange test__names__lower_case__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__lower_case_x76755ea5__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__lower_case__descriptor =
+const ProtobufCMessageDescriptor test__names__lower_case_x76755ea5__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.lower_case",
-  "LowerCase",
-  "Test__Names__LowerCase",
+  "test.names.lower_case_x76755ea5",
+  "LowerCaseX76755ea5",
+  "Test__Names__LowerCaseX76755ea5",
   "test.names",
-  sizeof(Test__Names__LowerCase),
+  sizeof(Test__Names__LowerCaseX76755ea5),
   1,
-  test__names__lower_case__field_descriptors,
-  test__names__lower_case__field_indices_by_name,
-  1,  test__names__lower_case__number_ranges,
+  test__names__lower_case_x76755ea5__field_descriptors,
+  test__names__lower_case_x76755ea5__field_indices_by_name,
+  1,  test__names__lower_case_x76755ea5__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__lower_case__n2__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__lower_case_x31a819b8__field_descriptors[1] =
 {
   {
     "number",
@@ -783,37 +783,37 @@ static const ProtobufCFieldDescriptor test__names__lower_case__n2__field_descrip
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__LowerCaseN2, number),
+    offsetof(Test__Names__LowerCaseX31a819b8, number),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__lower_case__n2__field_indices_by_name[] = {
+static const unsigned test__names__lower_case_x31a819b8__field_indices_by_name[] = {
   0,   /* field[0] = number */
 };
-static const ProtobufCIntRange test__names__lower_case__n2__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__lower_case_x31a819b8__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__lower_case__n2__descriptor =
+const ProtobufCMessageDescriptor test__names__lower_case_x31a819b8__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.LowerCase_N2",
-  "LowerCaseN2",
-  "Test__Names__LowerCaseN2",
+  "test.names.LowerCase_x31a819b8",
+  "LowerCaseX31a819b8",
+  "Test__Names__LowerCaseX31a819b8",
   "test.names",
-  sizeof(Test__Names__LowerCaseN2),
+  sizeof(Test__Names__LowerCaseX31a819b8),
   1,
-  test__names__lower_case__n2__field_descriptors,
-  test__names__lower_case__n2__field_indices_by_name,
-  1,  test__names__lower_case__n2__number_ranges,
+  test__names__lower_case_x31a819b8__field_descriptors,
+  test__names__lower_case_x31a819b8__field_indices_by_name,
+  1,  test__names__lower_case_x31a819b8__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__lower__case__n3__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__lower__case_x3f440825__field_descriptors[1] =
 {
   {
     "number",
@@ -821,37 +821,75 @@ static const ProtobufCFieldDescriptor test__names__lower__case__n3__field_descri
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__LowerCaseN3, number),
+    offsetof(Test__Names__LowerCaseX3f440825, number),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__lower__case__n3__field_indices_by_name[] = {
+static const unsigned test__names__lower__case_x3f440825__field_indices_by_name[] = {
   0,   /* field[0] = number */
 };
-static const ProtobufCIntRange test__names__lower__case__n3__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__lower__case_x3f440825__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__lower__case__n3__descriptor =
+const ProtobufCMessageDescriptor test__names__lower__case_x3f440825__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Lower_Case_N3",
-  "LowerCaseN3",
-  "Test__Names__LowerCaseN3",
+  "test.names.Lower_Case_x3f440825",
+  "LowerCaseX3f440825",
+  "Test__Names__LowerCaseX3f440825",
   "test.names",
-  sizeof(Test__Names__LowerCaseN3),
+  sizeof(Test__Names__LowerCaseX3f440825),
   1,
-  test__names__lower__case__n3__field_descriptors,
-  test__names__lower__case__n3__field_indices_by_name,
-  1,  test__names__lower__case__n3__number_ranges,
+  test__names__lower__case_x3f440825__field_descriptors,
+  test__names__lower__case_x3f440825__field_indices_by_name,
+  1,  test__names__lower__case_x3f440825__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names____leading__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names____leading_xf632cf0a__field_descriptors[1] =
+{
+  {
+    "number",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT32,
+    0,   /* quantifier_offset */
+    offsetof(Test__Names__LeadingXf632cf0a, number),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned test__names____leading_xf632cf0a__field_indices_by_name[] = {
+  0,   /* field[0] = number */
+};
+static const ProtobufCIntRange test__names____leading_xf632cf0a__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor test__names____leading_xf632cf0a__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "test.names._Leading_xf632cf0a",
+  "LeadingXf632cf0a",
+  "Test__Names__LeadingXf632cf0a",
+  "test.names",
+  sizeof(Test__Names__LeadingXf632cf0a),
+  1,
+  test__names____leading_xf632cf0a__field_descriptors,
+  test__names____leading_xf632cf0a__field_indices_by_name,
+  1,  test__names____leading_xf632cf0a__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor test__names__leading__field_descriptors[1] =
 {
   {
     "number",
@@ -866,68 +904,30 @@ static const ProtobufCFieldDescriptor test__names____leading__field_descriptors[
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names____leading__field_indices_by_name[] = {
+static const unsigned test__names__leading__field_indices_by_name[] = {
   0,   /* field[0] = number */
 };
-static const ProtobufCIntRange test__names____leading__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__leading__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names____leading__descriptor =
+const ProtobufCMessageDescriptor test__names__leading__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names._Leading",
+  "test.names.Leading",
   "Leading",
   "Test__Names__Leading",
   "test.names",
   sizeof(Test__Names__Leading),
   1,
-  test__names____leading__field_descriptors,
-  test__names____leading__field_indices_by_name,
-  1,  test__names____leading__number_ranges,
+  test__names__leading__field_descriptors,
+  test__names__leading__field_indices_by_name,
+  1,  test__names__leading__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__leading__n2__field_descriptors[1] =
-{
-  {
-    "number",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_INT32,
-    0,   /* quantifier_offset */
-    offsetof(Test__Names__LeadingN2, number),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__names__leading__n2__field_indices_by_name[] = {
-  0,   /* field[0] = number */
-};
-static const ProtobufCIntRange test__names__leading__n2__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__names__leading__n2__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Leading_N2",
-  "LeadingN2",
-  "Test__Names__LeadingN2",
-  "test.names",
-  sizeof(Test__Names__LeadingN2),
-  1,
-  test__names__leading__n2__field_descriptors,
-  test__names__leading__n2__field_indices_by_name,
-  1,  test__names__leading__n2__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__names__entries__value_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__names__entries__value_entry_x40e28dd6__field_descriptors[2] =
 {
   {
     "key",
@@ -935,7 +935,7 @@ static const ProtobufCFieldDescriptor test__names__entries__value_entry__field_d
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Entries__ValueEntry, key),
+    offsetof(Test__Names__Entries__ValueEntryX40e28dd6, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -947,38 +947,38 @@ static const ProtobufCFieldDescriptor test__names__entries__value_entry__field_d
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Entries__ValueEntry, value),
+    offsetof(Test__Names__Entries__ValueEntryX40e28dd6, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__entries__value_entry__field_indices_by_name[] = {
+static const unsigned test__names__entries__value_entry_x40e28dd6__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__names__entries__value_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__entries__value_entry_x40e28dd6__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__names__entries__value_entry__descriptor =
+const ProtobufCMessageDescriptor test__names__entries__value_entry_x40e28dd6__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Entries.ValueEntry",
-  "ValueEntry",
-  "Test__Names__Entries__ValueEntry",
+  "test.names.Entries.ValueEntry_x40e28dd6",
+  "ValueEntryX40e28dd6",
+  "Test__Names__Entries__ValueEntryX40e28dd6",
   "test.names",
-  sizeof(Test__Names__Entries__ValueEntry),
+  sizeof(Test__Names__Entries__ValueEntryX40e28dd6),
   2,
-  test__names__entries__value_entry__field_descriptors,
-  test__names__entries__value_entry__field_indices_by_name,
-  1,  test__names__entries__value_entry__number_ranges,
+  test__names__entries__value_entry_x40e28dd6__field_descriptors,
+  test__names__entries__value_entry_x40e28dd6__field_indices_by_name,
+  1,  test__names__entries__value_entry_x40e28dd6__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__entries__value__entry_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__field_descriptors[2] =
 {
   {
     "key",
@@ -986,7 +986,7 @@ static const ProtobufCFieldDescriptor test__names__entries__value__entry_entry__
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Entries__Value__EntryEntry, key),
+    offsetof(Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -998,72 +998,72 @@ static const ProtobufCFieldDescriptor test__names__entries__value__entry_entry__
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Entries__Value__EntryEntry, value),
+    offsetof(Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__entries__value__entry_entry__field_indices_by_name[] = {
+static const unsigned test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__names__entries__value__entry_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__names__entries__value__entry_entry__descriptor =
+const ProtobufCMessageDescriptor test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Entries.Value.EntryEntry",
-  "EntryEntry",
-  "Test__Names__Entries__Value__EntryEntry",
+  "test.names.Entries.Value_xbc9ef52e.EntryEntry_xcd038278",
+  "EntryEntryXcd038278",
+  "Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278",
   "test.names",
-  sizeof(Test__Names__Entries__Value__EntryEntry),
+  sizeof(Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278),
   2,
-  test__names__entries__value__entry_entry__field_descriptors,
-  test__names__entries__value__entry_entry__field_indices_by_name,
-  1,  test__names__entries__value__entry_entry__number_ranges,
+  test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__field_descriptors,
+  test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__field_indices_by_name,
+  1,  test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__entries__value__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__entries__value_xbc9ef52e__field_descriptors[1] =
 {
   {
     "entry",
     1,
     PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Names__Entries__Value, n_entry),
-    offsetof(Test__Names__Entries__Value, entry),
-    &test__names__entries__value__entry_entry__descriptor,
+    offsetof(Test__Names__Entries__ValueXbc9ef52e, n_entry),
+    offsetof(Test__Names__Entries__ValueXbc9ef52e, entry),
+    &test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__entries__value__field_indices_by_name[] = {
+static const unsigned test__names__entries__value_xbc9ef52e__field_indices_by_name[] = {
   0,   /* field[0] = entry */
 };
-static const ProtobufCIntRange test__names__entries__value__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__entries__value_xbc9ef52e__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__entries__value__descriptor =
+const ProtobufCMessageDescriptor test__names__entries__value_xbc9ef52e__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Entries.Value",
-  "Value",
-  "Test__Names__Entries__Value",
+  "test.names.Entries.Value_xbc9ef52e",
+  "ValueXbc9ef52e",
+  "Test__Names__Entries__ValueXbc9ef52e",
   "test.names",
-  sizeof(Test__Names__Entries__Value),
+  sizeof(Test__Names__Entries__ValueXbc9ef52e),
   1,
-  test__names__entries__value__field_descriptors,
-  test__names__entries__value__field_indices_by_name,
-  1,  test__names__entries__value__number_ranges,
+  test__names__entries__value_xbc9ef52e__field_descriptors,
+  test__names__entries__value_xbc9ef52e__field_indices_by_name,
+  1,  test__names__entries__value_xbc9ef52e__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -1076,7 +1076,7 @@ static const ProtobufCFieldDescriptor test__names__entries__field_descriptors[2]
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__Entries, n_value),
     offsetof(Test__Names__Entries, value),
-    &test__names__entries__value_entry__descriptor,
+    &test__names__entries__value_entry_x40e28dd6__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1088,7 +1088,7 @@ static const ProtobufCFieldDescriptor test__names__entries__field_descriptors[2]
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Entries, value_message),
-    &test__names__entries__value__descriptor,
+    &test__names__entries__value_xbc9ef52e__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

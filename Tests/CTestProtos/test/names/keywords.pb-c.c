@@ -7,15 +7,15 @@
 #endif
 
 #include "test/names/keywords.pb-c.h"
-static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[13] =
+static const ProtobufCFieldDescriptor test__names__cwords_xfdd2ea6d__field_descriptors[13] =
 {
   {
     "and_eq_4",
     4,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_and_eq_4),
-    offsetof(Test__Names__CWords, and_eq_4),
+    offsetof(Test__Names__CWordsXfdd2ea6d, has_and_eq_4),
+    offsetof(Test__Names__CWordsXfdd2ea6d, and_eq_4),
     NULL,
     NULL,
     0,             /* flags */
@@ -26,8 +26,8 @@ static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[13]
     9,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_bool_9),
-    offsetof(Test__Names__CWords, bool_9),
+    offsetof(Test__Names__CWordsXfdd2ea6d, has_bool_9),
+    offsetof(Test__Names__CWordsXfdd2ea6d, bool_9),
     NULL,
     NULL,
     0,             /* flags */
@@ -38,8 +38,8 @@ static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[13]
     14,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_class_14),
-    offsetof(Test__Names__CWords, class_14),
+    offsetof(Test__Names__CWordsXfdd2ea6d, has_class_14),
+    offsetof(Test__Names__CWordsXfdd2ea6d, class_14),
     NULL,
     NULL,
     0,             /* flags */
@@ -50,8 +50,8 @@ static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[13]
     23,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_co_await_23),
-    offsetof(Test__Names__CWords, co_await_23),
+    offsetof(Test__Names__CWordsXfdd2ea6d, has_co_await_23),
+    offsetof(Test__Names__CWordsXfdd2ea6d, co_await_23),
     NULL,
     NULL,
     0,             /* flags */
@@ -62,8 +62,8 @@ static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[13]
     27,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_default_27),
-    offsetof(Test__Names__CWords, default_27),
+    offsetof(Test__Names__CWordsXfdd2ea6d, has_default_27),
+    offsetof(Test__Names__CWordsXfdd2ea6d, default_27),
     NULL,
     NULL,
     0,             /* flags */
@@ -74,8 +74,8 @@ static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[13]
     46,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_int_46),
-    offsetof(Test__Names__CWords, int_46),
+    offsetof(Test__Names__CWordsXfdd2ea6d, has_int_46),
+    offsetof(Test__Names__CWordsXfdd2ea6d, int_46),
     NULL,
     NULL,
     0,             /* flags */
@@ -86,8 +86,8 @@ static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[13]
     63,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_register_63),
-    offsetof(Test__Names__CWords, register_63),
+    offsetof(Test__Names__CWordsXfdd2ea6d, has_register_63),
+    offsetof(Test__Names__CWordsXfdd2ea6d, register_63),
     NULL,
     NULL,
     0,             /* flags */
@@ -98,8 +98,8 @@ static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[13]
     74,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_struct_74),
-    offsetof(Test__Names__CWords, struct_74),
+    offsetof(Test__Names__CWordsXfdd2ea6d, has_struct_74),
+    offsetof(Test__Names__CWordsXfdd2ea6d, struct_74),
     NULL,
     NULL,
     0,             /* flags */
@@ -110,8 +110,8 @@ static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[13]
     97,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_errno_97),
-    offsetof(Test__Names__CWords, errno_97),
+    offsetof(Test__Names__CWordsXfdd2ea6d, has_errno_97),
+    offsetof(Test__Names__CWordsXfdd2ea6d, errno_97),
     NULL,
     NULL,
     0,             /* flags */
@@ -122,8 +122,8 @@ static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[13]
     99,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_linux_99),
-    offsetof(Test__Names__CWords, linux_99),
+    offsetof(Test__Names__CWordsXfdd2ea6d, has_linux_99),
+    offsetof(Test__Names__CWordsXfdd2ea6d, linux_99),
     NULL,
     NULL,
     0,             /* flags */
@@ -134,20 +134,20 @@ static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[13]
     105,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_null),
-    offsetof(Test__Names__CWords, null),
+    offsetof(Test__Names__CWordsXfdd2ea6d, has_null),
+    offsetof(Test__Names__CWordsXfdd2ea6d, null),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "bool_",
+    "bool_107",
     107,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_bool_),
-    offsetof(Test__Names__CWords, bool_),
+    offsetof(Test__Names__CWordsXfdd2ea6d, has_bool_107),
+    offsetof(Test__Names__CWordsXfdd2ea6d, bool_107),
     NULL,
     NULL,
     0,             /* flags */
@@ -158,17 +158,17 @@ static const ProtobufCFieldDescriptor test__names__cwords__field_descriptors[13]
     109,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__CWords, has_size_t),
-    offsetof(Test__Names__CWords, size_t),
+    offsetof(Test__Names__CWordsXfdd2ea6d, has_size_t),
+    offsetof(Test__Names__CWordsXfdd2ea6d, size_t),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__cwords__field_indices_by_name[] = {
+static const unsigned test__names__cwords_xfdd2ea6d__field_indices_by_name[] = {
   0,   /* field[0] = and_eq_4 */
-  11,   /* field[11] = bool_ */
+  11,   /* field[11] = bool_107 */
   1,   /* field[1] = bool_9 */
   2,   /* field[2] = class_14 */
   3,   /* field[3] = co_await_23 */
@@ -181,7 +181,7 @@ static const unsigned test__names__cwords__field_indices_by_name[] = {
   12,   /* field[12] = size_t */
   7,   /* field[7] = struct_74 */
 };
-static const ProtobufCIntRange test__names__cwords__number_ranges[13 + 1] =
+static const ProtobufCIntRange test__names__cwords_xfdd2ea6d__number_ranges[13 + 1] =
 {
   { 4, 0 },
   { 9, 1 },
@@ -198,18 +198,18 @@ static const ProtobufCIntRange test__names__cwords__number_ranges[13 + 1] =
   { 109, 12 },
   { 0, 13 }
 };
-const ProtobufCMessageDescriptor test__names__cwords__descriptor =
+const ProtobufCMessageDescriptor test__names__cwords_xfdd2ea6d__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.CWords",
-  "CWords",
-  "Test__Names__CWords",
+  "test.names.CWords_xfdd2ea6d",
+  "CWordsXfdd2ea6d",
+  "Test__Names__CWordsXfdd2ea6d",
   "test.names",
-  sizeof(Test__Names__CWords),
+  sizeof(Test__Names__CWordsXfdd2ea6d),
   13,
-  test__names__cwords__field_descriptors,
-  test__names__cwords__field_indices_by_name,
-  13,  test__names__cwords__number_ranges,
+  test__names__cwords_xfdd2ea6d__field_descriptors,
+  test__names__cwords_xfdd2ea6d__field_indices_by_name,
+  13,  test__names__cwords_xfdd2ea6d__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -539,36 +539,36 @@ static const ProtobufCFieldDescriptor test__names__members__field_descriptors[22
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "_message",
+    "message",
     24,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has__message),
-    offsetof(Test__Names__Members, _message),
+    offsetof(Test__Names__Members, has_message),
+    offsetof(Test__Names__Members, message),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "_fields",
+    "fields_25",
     25,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has__fields),
-    offsetof(Test__Names__Members, _fields),
+    offsetof(Test__Names__Members, has_fields_25),
+    offsetof(Test__Names__Members, fields_25),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "_mutable_fields",
+    "mutable_fields",
     27,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has__mutable_fields),
-    offsetof(Test__Names__Members, _mutable_fields),
+    offsetof(Test__Names__Members, has_mutable_fields),
+    offsetof(Test__Names__Members, mutable_fields),
     NULL,
     NULL,
     0,             /* flags */
@@ -671,24 +671,24 @@ static const ProtobufCFieldDescriptor test__names__members__field_descriptors[22
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "_",
+    "f",
     47,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has__),
-    offsetof(Test__Names__Members, _),
+    offsetof(Test__Names__Members, has_f),
+    offsetof(Test__Names__Members, f),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "string_",
+    "string",
     54,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Names__Members, has_string_),
-    offsetof(Test__Names__Members, string_),
+    offsetof(Test__Names__Members, has_string),
+    offsetof(Test__Names__Members, string),
     NULL,
     NULL,
     0,             /* flags */
@@ -720,14 +720,12 @@ static const ProtobufCFieldDescriptor test__names__members__field_descriptors[22
   },
 };
 static const unsigned test__names__members__field_indices_by_name[] = {
-  18,   /* field[18] = _ */
-  8,   /* field[8] = _fields */
-  7,   /* field[7] = _message */
-  9,   /* field[9] = _mutable_fields */
   10,   /* field[10] = allcases */
   12,   /* field[12] = base_37 */
   0,   /* field[0] = description */
+  18,   /* field[18] = f */
   5,   /* field[5] = fields */
+  8,   /* field[8] = fields_25 */
   13,   /* field[13] = foo */
   14,   /* field[14] = foo_41 */
   15,   /* field[15] = foo_42 */
@@ -736,7 +734,9 @@ static const unsigned test__names__members__field_indices_by_name[] = {
   1,   /* field[1] = hash_value */
   21,   /* field[21] = lifelinemessages */
   4,   /* field[4] = merge */
-  19,   /* field[19] = string_ */
+  7,   /* field[7] = message */
+  9,   /* field[9] = mutable_fields */
+  19,   /* field[19] = string */
   20,   /* field[20] = swift */
   2,   /* field[2] = text_format */
   3,   /* field[3] = unknown_fields */
@@ -775,7 +775,7 @@ const ProtobufCMessageDescriptor test__names__members__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__repeated_words__default_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__names__repeated_words__default_entry_xdc1ffdcb__field_descriptors[2] =
 {
   {
     "key",
@@ -783,7 +783,7 @@ static const ProtobufCFieldDescriptor test__names__repeated_words__default_entry
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__RepeatedWords__DefaultEntry, key),
+    offsetof(Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -795,38 +795,38 @@ static const ProtobufCFieldDescriptor test__names__repeated_words__default_entry
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__RepeatedWords__DefaultEntry, value),
+    offsetof(Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__repeated_words__default_entry__field_indices_by_name[] = {
+static const unsigned test__names__repeated_words__default_entry_xdc1ffdcb__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__names__repeated_words__default_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__repeated_words__default_entry_xdc1ffdcb__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__names__repeated_words__default_entry__descriptor =
+const ProtobufCMessageDescriptor test__names__repeated_words__default_entry_xdc1ffdcb__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.RepeatedWords.DefaultEntry",
-  "DefaultEntry",
-  "Test__Names__RepeatedWords__DefaultEntry",
+  "test.names.RepeatedWords.DefaultEntry_xdc1ffdcb",
+  "DefaultEntryXdc1ffdcb",
+  "Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb",
   "test.names",
-  sizeof(Test__Names__RepeatedWords__DefaultEntry),
+  sizeof(Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb),
   2,
-  test__names__repeated_words__default_entry__field_descriptors,
-  test__names__repeated_words__default_entry__field_indices_by_name,
-  1,  test__names__repeated_words__default_entry__number_ranges,
+  test__names__repeated_words__default_entry_xdc1ffdcb__field_descriptors,
+  test__names__repeated_words__default_entry_xdc1ffdcb__field_indices_by_name,
+  1,  test__names__repeated_words__default_entry_xdc1ffdcb__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__repeated_words__map_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__names__repeated_words__map_entry_x5c55059e__field_descriptors[2] =
 {
   {
     "key",
@@ -834,7 +834,7 @@ static const ProtobufCFieldDescriptor test__names__repeated_words__map_entry__fi
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__RepeatedWords__MapEntry, key),
+    offsetof(Test__Names__RepeatedWords__MapEntryX5c55059e, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -846,38 +846,38 @@ static const ProtobufCFieldDescriptor test__names__repeated_words__map_entry__fi
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__RepeatedWords__MapEntry, value),
+    offsetof(Test__Names__RepeatedWords__MapEntryX5c55059e, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__repeated_words__map_entry__field_indices_by_name[] = {
+static const unsigned test__names__repeated_words__map_entry_x5c55059e__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__names__repeated_words__map_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__repeated_words__map_entry_x5c55059e__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__names__repeated_words__map_entry__descriptor =
+const ProtobufCMessageDescriptor test__names__repeated_words__map_entry_x5c55059e__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.RepeatedWords.MapEntry",
-  "MapEntry",
-  "Test__Names__RepeatedWords__MapEntry",
+  "test.names.RepeatedWords.MapEntry_x5c55059e",
+  "MapEntryX5c55059e",
+  "Test__Names__RepeatedWords__MapEntryX5c55059e",
   "test.names",
-  sizeof(Test__Names__RepeatedWords__MapEntry),
+  sizeof(Test__Names__RepeatedWords__MapEntryX5c55059e),
   2,
-  test__names__repeated_words__map_entry__field_descriptors,
-  test__names__repeated_words__map_entry__field_indices_by_name,
-  1,  test__names__repeated_words__map_entry__number_ranges,
+  test__names__repeated_words__map_entry_x5c55059e__field_descriptors,
+  test__names__repeated_words__map_entry_x5c55059e__field_indices_by_name,
+  1,  test__names__repeated_words__map_entry_x5c55059e__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__repeated_words__type_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__names__repeated_words__type_entry_x618a95dc__field_descriptors[2] =
 {
   {
     "key",
@@ -885,7 +885,7 @@ static const ProtobufCFieldDescriptor test__names__repeated_words__type_entry__f
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__RepeatedWords__TypeEntry, key),
+    offsetof(Test__Names__RepeatedWords__TypeEntryX618a95dc, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -897,38 +897,38 @@ static const ProtobufCFieldDescriptor test__names__repeated_words__type_entry__f
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__RepeatedWords__TypeEntry, value),
+    offsetof(Test__Names__RepeatedWords__TypeEntryX618a95dc, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__repeated_words__type_entry__field_indices_by_name[] = {
+static const unsigned test__names__repeated_words__type_entry_x618a95dc__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__names__repeated_words__type_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__repeated_words__type_entry_x618a95dc__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__names__repeated_words__type_entry__descriptor =
+const ProtobufCMessageDescriptor test__names__repeated_words__type_entry_x618a95dc__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.RepeatedWords.TypeEntry",
-  "TypeEntry",
-  "Test__Names__RepeatedWords__TypeEntry",
+  "test.names.RepeatedWords.TypeEntry_x618a95dc",
+  "TypeEntryX618a95dc",
+  "Test__Names__RepeatedWords__TypeEntryX618a95dc",
   "test.names",
-  sizeof(Test__Names__RepeatedWords__TypeEntry),
+  sizeof(Test__Names__RepeatedWords__TypeEntryX618a95dc),
   2,
-  test__names__repeated_words__type_entry__field_descriptors,
-  test__names__repeated_words__type_entry__field_indices_by_name,
-  1,  test__names__repeated_words__type_entry__number_ranges,
+  test__names__repeated_words__type_entry_x618a95dc__field_descriptors,
+  test__names__repeated_words__type_entry_x618a95dc__field_indices_by_name,
+  1,  test__names__repeated_words__type_entry_x618a95dc__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__repeated_words__entries_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__names__repeated_words__entries_entry_x2debc244__field_descriptors[2] =
 {
   {
     "key",
@@ -936,7 +936,7 @@ static const ProtobufCFieldDescriptor test__names__repeated_words__entries_entry
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__RepeatedWords__EntriesEntry, key),
+    offsetof(Test__Names__RepeatedWords__EntriesEntryX2debc244, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -948,34 +948,34 @@ static const ProtobufCFieldDescriptor test__names__repeated_words__entries_entry
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__RepeatedWords__EntriesEntry, value),
+    offsetof(Test__Names__RepeatedWords__EntriesEntryX2debc244, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__repeated_words__entries_entry__field_indices_by_name[] = {
+static const unsigned test__names__repeated_words__entries_entry_x2debc244__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__names__repeated_words__entries_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__repeated_words__entries_entry_x2debc244__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__names__repeated_words__entries_entry__descriptor =
+const ProtobufCMessageDescriptor test__names__repeated_words__entries_entry_x2debc244__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.RepeatedWords.EntriesEntry",
-  "EntriesEntry",
-  "Test__Names__RepeatedWords__EntriesEntry",
+  "test.names.RepeatedWords.EntriesEntry_x2debc244",
+  "EntriesEntryX2debc244",
+  "Test__Names__RepeatedWords__EntriesEntryX2debc244",
   "test.names",
-  sizeof(Test__Names__RepeatedWords__EntriesEntry),
+  sizeof(Test__Names__RepeatedWords__EntriesEntryX2debc244),
   2,
-  test__names__repeated_words__entries_entry__field_descriptors,
-  test__names__repeated_words__entries_entry__field_indices_by_name,
-  1,  test__names__repeated_words__entries_entry__number_ranges,
+  test__names__repeated_words__entries_entry_x2debc244__field_descriptors,
+  test__names__repeated_words__entries_entry_x2debc244__field_indices_by_name,
+  1,  test__names__repeated_words__entries_entry_x2debc244__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -1072,7 +1072,7 @@ static const ProtobufCFieldDescriptor test__names__repeated_words__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__RepeatedWords, n_default_8),
     offsetof(Test__Names__RepeatedWords, default_8),
-    &test__names__repeated_words__default_entry__descriptor,
+    &test__names__repeated_words__default_entry_xdc1ffdcb__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1084,7 +1084,7 @@ static const ProtobufCFieldDescriptor test__names__repeated_words__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__RepeatedWords, n_map),
     offsetof(Test__Names__RepeatedWords, map),
-    &test__names__repeated_words__map_entry__descriptor,
+    &test__names__repeated_words__map_entry_x5c55059e__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1096,7 +1096,7 @@ static const ProtobufCFieldDescriptor test__names__repeated_words__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__RepeatedWords, n_type_10),
     offsetof(Test__Names__RepeatedWords, type_10),
-    &test__names__repeated_words__type_entry__descriptor,
+    &test__names__repeated_words__type_entry_x618a95dc__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1108,7 +1108,7 @@ static const ProtobufCFieldDescriptor test__names__repeated_words__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__RepeatedWords, n_entries),
     offsetof(Test__Names__RepeatedWords, entries),
-    &test__names__repeated_words__entries_entry__descriptor,
+    &test__names__repeated_words__entries_entry_x2debc244__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1282,12 +1282,12 @@ static const ProtobufCFieldDescriptor test__names__oneof_words__field_descriptor
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "_message",
+    "message",
     202,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Names__OneofWords, words_case),
-    offsetof(Test__Names__OneofWords, _message),
+    offsetof(Test__Names__OneofWords, message),
     NULL,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
@@ -1355,7 +1355,6 @@ static const ProtobufCFieldDescriptor test__names__oneof_words__field_descriptor
   },
 };
 static const unsigned test__names__oneof_words__field_indices_by_name[] = {
-  11,   /* field[11] = _message */
   7,   /* field[7] = any */
   8,   /* field[8] = await */
   0,   /* field[0] = class_14 */
@@ -1366,6 +1365,7 @@ static const unsigned test__names__oneof_words__field_indices_by_name[] = {
   15,   /* field[15] = foo_220 */
   6,   /* field[6] = in */
   5,   /* field[5] = init_113 */
+  11,   /* field[11] = message */
   9,   /* field[9] = none */
   2,   /* field[2] = null */
   3,   /* field[3] = self_111 */
@@ -1484,7 +1484,7 @@ static const ProtobufCFieldDescriptor test__names__oneofs_named__field_descripto
     20,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, _message_case),
+    offsetof(Test__Names__OneofsNamed, message_case),
     offsetof(Test__Names__OneofsNamed, in_20),
     NULL,
     NULL,
@@ -1496,7 +1496,7 @@ static const ProtobufCFieldDescriptor test__names__oneofs_named__field_descripto
     21,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, _fields_case),
+    offsetof(Test__Names__OneofsNamed, fields_case),
     offsetof(Test__Names__OneofsNamed, in_21),
     NULL,
     NULL,
@@ -1568,7 +1568,7 @@ static const ProtobufCFieldDescriptor test__names__oneofs_named__field_descripto
     29,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Names__OneofsNamed, __case),
+    offsetof(Test__Names__OneofsNamed, f_case),
     offsetof(Test__Names__OneofsNamed, in_29),
     NULL,
     NULL,

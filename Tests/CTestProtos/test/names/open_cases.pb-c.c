@@ -7,7 +7,7 @@
 #endif
 
 #include "test/names/open_cases.pb-c.h"
-static const ProtobufCFieldDescriptor test__names__open_cases__holder__mapped_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__names__open_cases__holder__mapped_entry_x16f5ffec__field_descriptors[2] =
 {
   {
     "key",
@@ -15,7 +15,7 @@ static const ProtobufCFieldDescriptor test__names__open_cases__holder__mapped_en
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__OpenCases__Holder__MappedEntry, key),
+    offsetof(Test__Names__OpenCases__Holder__MappedEntryX16f5ffec, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -27,34 +27,34 @@ static const ProtobufCFieldDescriptor test__names__open_cases__holder__mapped_en
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__OpenCases__Holder__MappedEntry, value),
+    offsetof(Test__Names__OpenCases__Holder__MappedEntryX16f5ffec, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__open_cases__holder__mapped_entry__field_indices_by_name[] = {
+static const unsigned test__names__open_cases__holder__mapped_entry_x16f5ffec__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__names__open_cases__holder__mapped_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__open_cases__holder__mapped_entry_x16f5ffec__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__names__open_cases__holder__mapped_entry__descriptor =
+const ProtobufCMessageDescriptor test__names__open_cases__holder__mapped_entry_x16f5ffec__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.open_cases.Holder.MappedEntry",
-  "MappedEntry",
-  "Test__Names__OpenCases__Holder__MappedEntry",
+  "test.names.open_cases.Holder.MappedEntry_x16f5ffec",
+  "MappedEntryX16f5ffec",
+  "Test__Names__OpenCases__Holder__MappedEntryX16f5ffec",
   "test.names.open_cases",
-  sizeof(Test__Names__OpenCases__Holder__MappedEntry),
+  sizeof(Test__Names__OpenCases__Holder__MappedEntryX16f5ffec),
   2,
-  test__names__open_cases__holder__mapped_entry__field_descriptors,
-  test__names__open_cases__holder__mapped_entry__field_indices_by_name,
-  1,  test__names__open_cases__holder__mapped_entry__number_ranges,
+  test__names__open_cases__holder__mapped_entry_x16f5ffec__field_descriptors,
+  test__names__open_cases__holder__mapped_entry_x16f5ffec__field_indices_by_name,
+  1,  test__names__open_cases__holder__mapped_entry_x16f5ffec__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -103,7 +103,7 @@ static const ProtobufCFieldDescriptor test__names__open_cases__holder__field_des
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__OpenCases__Holder, n_mapped),
     offsetof(Test__Names__OpenCases__Holder, mapped),
-    &test__names__open_cases__holder__mapped_entry__descriptor,
+    &test__names__open_cases__holder__mapped_entry_x16f5ffec__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

@@ -7,7 +7,7 @@
 #endif
 
 #include "test/names/types.pb-c.h"
-static const ProtobufCFieldDescriptor test__names__types__message__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__message_x9eb241a5__field_descriptors[1] =
 {
   {
     "text",
@@ -15,37 +15,37 @@ static const ProtobufCFieldDescriptor test__names__types__message__field_descrip
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Message, text),
+    offsetof(Test__Names__Types__MessageX9eb241a5, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__message__field_indices_by_name[] = {
+static const unsigned test__names__types__message_x9eb241a5__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__message__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__message_x9eb241a5__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__message__descriptor =
+const ProtobufCMessageDescriptor test__names__types__message_x9eb241a5__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Message",
-  "Message",
-  "Test__Names__Types__Message",
+  "test.names.Types.Message_x9eb241a5",
+  "MessageX9eb241a5",
+  "Test__Names__Types__MessageX9eb241a5",
   "test.names",
-  sizeof(Test__Names__Types__Message),
+  sizeof(Test__Names__Types__MessageX9eb241a5),
   1,
-  test__names__types__message__field_descriptors,
-  test__names__types__message__field_indices_by_name,
-  1,  test__names__types__message__number_ranges,
+  test__names__types__message_x9eb241a5__field_descriptors,
+  test__names__types__message_x9eb241a5__field_indices_by_name,
+  1,  test__names__types__message_x9eb241a5__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__string__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__string_x370d8fd7__field_descriptors[1] =
 {
   {
     "text",
@@ -53,37 +53,37 @@ static const ProtobufCFieldDescriptor test__names__types__string__field_descript
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__String, text),
+    offsetof(Test__Names__Types__StringX370d8fd7, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__string__field_indices_by_name[] = {
+static const unsigned test__names__types__string_x370d8fd7__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__string__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__string_x370d8fd7__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__string__descriptor =
+const ProtobufCMessageDescriptor test__names__types__string_x370d8fd7__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.String",
-  "String",
-  "Test__Names__Types__String",
+  "test.names.Types.String_x370d8fd7",
+  "StringX370d8fd7",
+  "Test__Names__Types__StringX370d8fd7",
   "test.names",
-  sizeof(Test__Names__Types__String),
+  sizeof(Test__Names__Types__StringX370d8fd7),
   1,
-  test__names__types__string__field_descriptors,
-  test__names__types__string__field_indices_by_name,
-  1,  test__names__types__string__number_ranges,
+  test__names__types__string_x370d8fd7__field_descriptors,
+  test__names__types__string_x370d8fd7__field_indices_by_name,
+  1,  test__names__types__string_x370d8fd7__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__bool__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__bool_xaf7858ca__field_descriptors[1] =
 {
   {
     "text",
@@ -91,37 +91,37 @@ static const ProtobufCFieldDescriptor test__names__types__bool__field_descriptor
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Bool, text),
+    offsetof(Test__Names__Types__BoolXaf7858ca, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__bool__field_indices_by_name[] = {
+static const unsigned test__names__types__bool_xaf7858ca__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__bool__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__bool_xaf7858ca__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__bool__descriptor =
+const ProtobufCMessageDescriptor test__names__types__bool_xaf7858ca__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Bool",
-  "Bool",
-  "Test__Names__Types__Bool",
+  "test.names.Types.Bool_xaf7858ca",
+  "BoolXaf7858ca",
+  "Test__Names__Types__BoolXaf7858ca",
   "test.names",
-  sizeof(Test__Names__Types__Bool),
+  sizeof(Test__Names__Types__BoolXaf7858ca),
   1,
-  test__names__types__bool__field_descriptors,
-  test__names__types__bool__field_indices_by_name,
-  1,  test__names__types__bool__number_ranges,
+  test__names__types__bool_xaf7858ca__field_descriptors,
+  test__names__types__bool_xaf7858ca__field_indices_by_name,
+  1,  test__names__types__bool_xaf7858ca__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__optional__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__optional_xfbac6d76__field_descriptors[1] =
 {
   {
     "text",
@@ -129,37 +129,37 @@ static const ProtobufCFieldDescriptor test__names__types__optional__field_descri
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Optional, text),
+    offsetof(Test__Names__Types__OptionalXfbac6d76, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__optional__field_indices_by_name[] = {
+static const unsigned test__names__types__optional_xfbac6d76__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__optional__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__optional_xfbac6d76__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__optional__descriptor =
+const ProtobufCMessageDescriptor test__names__types__optional_xfbac6d76__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Optional",
-  "Optional",
-  "Test__Names__Types__Optional",
+  "test.names.Types.Optional_xfbac6d76",
+  "OptionalXfbac6d76",
+  "Test__Names__Types__OptionalXfbac6d76",
   "test.names",
-  sizeof(Test__Names__Types__Optional),
+  sizeof(Test__Names__Types__OptionalXfbac6d76),
   1,
-  test__names__types__optional__field_descriptors,
-  test__names__types__optional__field_indices_by_name,
-  1,  test__names__types__optional__number_ranges,
+  test__names__types__optional_xfbac6d76__field_descriptors,
+  test__names__types__optional_xfbac6d76__field_indices_by_name,
+  1,  test__names__types__optional_xfbac6d76__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__repeated_field__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__repeated_field_xf1d94a4c__field_descriptors[1] =
 {
   {
     "text",
@@ -167,37 +167,37 @@ static const ProtobufCFieldDescriptor test__names__types__repeated_field__field_
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__RepeatedField, text),
+    offsetof(Test__Names__Types__RepeatedFieldXf1d94a4c, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__repeated_field__field_indices_by_name[] = {
+static const unsigned test__names__types__repeated_field_xf1d94a4c__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__repeated_field__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__repeated_field_xf1d94a4c__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__repeated_field__descriptor =
+const ProtobufCMessageDescriptor test__names__types__repeated_field_xf1d94a4c__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.RepeatedField",
-  "RepeatedField",
-  "Test__Names__Types__RepeatedField",
+  "test.names.Types.RepeatedField_xf1d94a4c",
+  "RepeatedFieldXf1d94a4c",
+  "Test__Names__Types__RepeatedFieldXf1d94a4c",
   "test.names",
-  sizeof(Test__Names__Types__RepeatedField),
+  sizeof(Test__Names__Types__RepeatedFieldXf1d94a4c),
   1,
-  test__names__types__repeated_field__field_descriptors,
-  test__names__types__repeated_field__field_indices_by_name,
-  1,  test__names__types__repeated_field__number_ranges,
+  test__names__types__repeated_field_xf1d94a4c__field_descriptors,
+  test__names__types__repeated_field_xf1d94a4c__field_indices_by_name,
+  1,  test__names__types__repeated_field_xf1d94a4c__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__self__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__self_x63d0dfd0__field_descriptors[1] =
 {
   {
     "text",
@@ -205,37 +205,37 @@ static const ProtobufCFieldDescriptor test__names__types__self__field_descriptor
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Self, text),
+    offsetof(Test__Names__Types__SelfX63d0dfd0, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__self__field_indices_by_name[] = {
+static const unsigned test__names__types__self_x63d0dfd0__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__self__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__self_x63d0dfd0__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__self__descriptor =
+const ProtobufCMessageDescriptor test__names__types__self_x63d0dfd0__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Self",
-  "Self",
-  "Test__Names__Types__Self",
+  "test.names.Types.Self_x63d0dfd0",
+  "SelfX63d0dfd0",
+  "Test__Names__Types__SelfX63d0dfd0",
   "test.names",
-  sizeof(Test__Names__Types__Self),
+  sizeof(Test__Names__Types__SelfX63d0dfd0),
   1,
-  test__names__types__self__field_descriptors,
-  test__names__types__self__field_indices_by_name,
-  1,  test__names__types__self__number_ranges,
+  test__names__types__self_x63d0dfd0__field_descriptors,
+  test__names__types__self_x63d0dfd0__field_indices_by_name,
+  1,  test__names__types__self_x63d0dfd0__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__uint8__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__uint8_x6a152f66__field_descriptors[1] =
 {
   {
     "text",
@@ -243,37 +243,37 @@ static const ProtobufCFieldDescriptor test__names__types__uint8__field_descripto
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__UInt8, text),
+    offsetof(Test__Names__Types__UInt8X6a152f66, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__uint8__field_indices_by_name[] = {
+static const unsigned test__names__types__uint8_x6a152f66__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__uint8__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__uint8_x6a152f66__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__uint8__descriptor =
+const ProtobufCMessageDescriptor test__names__types__uint8_x6a152f66__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.UInt8",
-  "UInt8",
-  "Test__Names__Types__UInt8",
+  "test.names.Types.UInt8_x6a152f66",
+  "UInt8X6a152f66",
+  "Test__Names__Types__UInt8X6a152f66",
   "test.names",
-  sizeof(Test__Names__Types__UInt8),
+  sizeof(Test__Names__Types__UInt8X6a152f66),
   1,
-  test__names__types__uint8__field_descriptors,
-  test__names__types__uint8__field_indices_by_name,
-  1,  test__names__types__uint8__number_ranges,
+  test__names__types__uint8_x6a152f66__field_descriptors,
+  test__names__types__uint8_x6a152f66__field_indices_by_name,
+  1,  test__names__types__uint8_x6a152f66__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__file__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__file_x6f061100__field_descriptors[1] =
 {
   {
     "text",
@@ -281,37 +281,37 @@ static const ProtobufCFieldDescriptor test__names__types__file__field_descriptor
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__FILE, text),
+    offsetof(Test__Names__Types__FILEX6f061100, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__file__field_indices_by_name[] = {
+static const unsigned test__names__types__file_x6f061100__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__file__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__file_x6f061100__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__file__descriptor =
+const ProtobufCMessageDescriptor test__names__types__file_x6f061100__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.FILE",
-  "FILE",
-  "Test__Names__Types__FILE",
+  "test.names.Types.FILE_x6f061100",
+  "FILEX6f061100",
+  "Test__Names__Types__FILEX6f061100",
   "test.names",
-  sizeof(Test__Names__Types__FILE),
+  sizeof(Test__Names__Types__FILEX6f061100),
   1,
-  test__names__types__file__field_descriptors,
-  test__names__types__file__field_indices_by_name,
-  1,  test__names__types__file__number_ranges,
+  test__names__types__file_x6f061100__field_descriptors,
+  test__names__types__file_x6f061100__field_indices_by_name,
+  1,  test__names__types__file_x6f061100__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__swift__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__swift_xef4923a1__field_descriptors[1] =
 {
   {
     "text",
@@ -319,37 +319,37 @@ static const ProtobufCFieldDescriptor test__names__types__swift__field_descripto
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Swift, text),
+    offsetof(Test__Names__Types__SwiftXef4923a1, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__swift__field_indices_by_name[] = {
+static const unsigned test__names__types__swift_xef4923a1__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__swift__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__swift_xef4923a1__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__swift__descriptor =
+const ProtobufCMessageDescriptor test__names__types__swift_xef4923a1__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Swift",
-  "Swift",
-  "Test__Names__Types__Swift",
+  "test.names.Types.Swift_xef4923a1",
+  "SwiftXef4923a1",
+  "Test__Names__Types__SwiftXef4923a1",
   "test.names",
-  sizeof(Test__Names__Types__Swift),
+  sizeof(Test__Names__Types__SwiftXef4923a1),
   1,
-  test__names__types__swift__field_descriptors,
-  test__names__types__swift__field_indices_by_name,
-  1,  test__names__types__swift__number_ranges,
+  test__names__types__swift_xef4923a1__field_descriptors,
+  test__names__types__swift_xef4923a1__field_indices_by_name,
+  1,  test__names__types__swift_xef4923a1__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__error__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__error_xf7efa5b0__field_descriptors[1] =
 {
   {
     "text",
@@ -357,37 +357,37 @@ static const ProtobufCFieldDescriptor test__names__types__error__field_descripto
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Error, text),
+    offsetof(Test__Names__Types__ErrorXf7efa5b0, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__error__field_indices_by_name[] = {
+static const unsigned test__names__types__error_xf7efa5b0__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__error__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__error_xf7efa5b0__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__error__descriptor =
+const ProtobufCMessageDescriptor test__names__types__error_xf7efa5b0__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Error",
-  "Error",
-  "Test__Names__Types__Error",
+  "test.names.Types.Error_xf7efa5b0",
+  "ErrorXf7efa5b0",
+  "Test__Names__Types__ErrorXf7efa5b0",
   "test.names",
-  sizeof(Test__Names__Types__Error),
+  sizeof(Test__Names__Types__ErrorXf7efa5b0),
   1,
-  test__names__types__error__field_descriptors,
-  test__names__types__error__field_indices_by_name,
-  1,  test__names__types__error__number_ranges,
+  test__names__types__error_xf7efa5b0__field_descriptors,
+  test__names__types__error_xf7efa5b0__field_indices_by_name,
+  1,  test__names__types__error_xf7efa5b0__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__foo_bar__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__foo_bar_x04fa44e4__field_descriptors[1] =
 {
   {
     "text",
@@ -395,37 +395,37 @@ static const ProtobufCFieldDescriptor test__names__types__foo_bar__field_descrip
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__FooBar, text),
+    offsetof(Test__Names__Types__FooBarX04fa44e4, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__foo_bar__field_indices_by_name[] = {
+static const unsigned test__names__types__foo_bar_x04fa44e4__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__foo_bar__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__foo_bar_x04fa44e4__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__foo_bar__descriptor =
+const ProtobufCMessageDescriptor test__names__types__foo_bar_x04fa44e4__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.foo_bar",
-  "FooBar",
-  "Test__Names__Types__FooBar",
+  "test.names.Types.foo_bar_x04fa44e4",
+  "FooBarX04fa44e4",
+  "Test__Names__Types__FooBarX04fa44e4",
   "test.names",
-  sizeof(Test__Names__Types__FooBar),
+  sizeof(Test__Names__Types__FooBarX04fa44e4),
   1,
-  test__names__types__foo_bar__field_descriptors,
-  test__names__types__foo_bar__field_indices_by_name,
-  1,  test__names__types__foo_bar__number_ranges,
+  test__names__types__foo_bar_x04fa44e4__field_descriptors,
+  test__names__types__foo_bar_x04fa44e4__field_indices_by_name,
+  1,  test__names__types__foo_bar_x04fa44e4__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__foo_bar__n2__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__foo_bar_xc753cc2f__field_descriptors[1] =
 {
   {
     "text",
@@ -433,37 +433,37 @@ static const ProtobufCFieldDescriptor test__names__types__foo_bar__n2__field_des
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__FooBarN2, text),
+    offsetof(Test__Names__Types__FooBarXc753cc2f, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__foo_bar__n2__field_indices_by_name[] = {
+static const unsigned test__names__types__foo_bar_xc753cc2f__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__foo_bar__n2__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__foo_bar_xc753cc2f__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__foo_bar__n2__descriptor =
+const ProtobufCMessageDescriptor test__names__types__foo_bar_xc753cc2f__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.FooBar_N2",
-  "FooBarN2",
-  "Test__Names__Types__FooBarN2",
+  "test.names.Types.FooBar_xc753cc2f",
+  "FooBarXc753cc2f",
+  "Test__Names__Types__FooBarXc753cc2f",
   "test.names",
-  sizeof(Test__Names__Types__FooBarN2),
+  sizeof(Test__Names__Types__FooBarXc753cc2f),
   1,
-  test__names__types__foo_bar__n2__field_descriptors,
-  test__names__types__foo_bar__n2__field_indices_by_name,
-  1,  test__names__types__foo_bar__n2__number_ranges,
+  test__names__types__foo_bar_xc753cc2f__field_descriptors,
+  test__names__types__foo_bar_xc753cc2f__field_indices_by_name,
+  1,  test__names__types__foo_bar_xc753cc2f__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__foo__bar__n3__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__foo__bar_xb1d1f5a4__field_descriptors[1] =
 {
   {
     "text",
@@ -471,37 +471,37 @@ static const ProtobufCFieldDescriptor test__names__types__foo__bar__n3__field_de
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__FooBarN3, text),
+    offsetof(Test__Names__Types__FooBarXb1d1f5a4, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__foo__bar__n3__field_indices_by_name[] = {
+static const unsigned test__names__types__foo__bar_xb1d1f5a4__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__foo__bar__n3__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__foo__bar_xb1d1f5a4__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__foo__bar__n3__descriptor =
+const ProtobufCMessageDescriptor test__names__types__foo__bar_xb1d1f5a4__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Foo_Bar_N3",
-  "FooBarN3",
-  "Test__Names__Types__FooBarN3",
+  "test.names.Types.Foo_Bar_xb1d1f5a4",
+  "FooBarXb1d1f5a4",
+  "Test__Names__Types__FooBarXb1d1f5a4",
   "test.names",
-  sizeof(Test__Names__Types__FooBarN3),
+  sizeof(Test__Names__Types__FooBarXb1d1f5a4),
   1,
-  test__names__types__foo__bar__n3__field_descriptors,
-  test__names__types__foo__bar__n3__field_indices_by_name,
-  1,  test__names__types__foo__bar__n3__number_ranges,
+  test__names__types__foo__bar_xb1d1f5a4__field_descriptors,
+  test__names__types__foo__bar_xb1d1f5a4__field_indices_by_name,
+  1,  test__names__types__foo__bar_xb1d1f5a4__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__class__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__class_xcb9c5a86__field_descriptors[1] =
 {
   {
     "text",
@@ -509,37 +509,37 @@ static const ProtobufCFieldDescriptor test__names__types__class__field_descripto
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Class, text),
+    offsetof(Test__Names__Types__ClassXcb9c5a86, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__class__field_indices_by_name[] = {
+static const unsigned test__names__types__class_xcb9c5a86__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__class__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__class_xcb9c5a86__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__class__descriptor =
+const ProtobufCMessageDescriptor test__names__types__class_xcb9c5a86__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.class",
-  "Class",
-  "Test__Names__Types__Class",
+  "test.names.Types.class_xcb9c5a86",
+  "ClassXcb9c5a86",
+  "Test__Names__Types__ClassXcb9c5a86",
   "test.names",
-  sizeof(Test__Names__Types__Class),
+  sizeof(Test__Names__Types__ClassXcb9c5a86),
   1,
-  test__names__types__class__field_descriptors,
-  test__names__types__class__field_indices_by_name,
-  1,  test__names__types__class__number_ranges,
+  test__names__types__class_xcb9c5a86__field_descriptors,
+  test__names__types__class_xcb9c5a86__field_indices_by_name,
+  1,  test__names__types__class_xcb9c5a86__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__int__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__int_x2b3c2747__field_descriptors[1] =
 {
   {
     "text",
@@ -547,37 +547,37 @@ static const ProtobufCFieldDescriptor test__names__types__int__field_descriptors
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Int, text),
+    offsetof(Test__Names__Types__IntX2b3c2747, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__int__field_indices_by_name[] = {
+static const unsigned test__names__types__int_x2b3c2747__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__int__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__int_x2b3c2747__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__int__descriptor =
+const ProtobufCMessageDescriptor test__names__types__int_x2b3c2747__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.int",
-  "Int",
-  "Test__Names__Types__Int",
+  "test.names.Types.int_x2b3c2747",
+  "IntX2b3c2747",
+  "Test__Names__Types__IntX2b3c2747",
   "test.names",
-  sizeof(Test__Names__Types__Int),
+  sizeof(Test__Names__Types__IntX2b3c2747),
   1,
-  test__names__types__int__field_descriptors,
-  test__names__types__int__field_indices_by_name,
-  1,  test__names__types__int__number_ranges,
+  test__names__types__int_x2b3c2747__field_descriptors,
+  test__names__types__int_x2b3c2747__field_indices_by_name,
+  1,  test__names__types__int_x2b3c2747__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__size_t__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__size_t_x523f9cd4__field_descriptors[1] =
 {
   {
     "text",
@@ -585,37 +585,37 @@ static const ProtobufCFieldDescriptor test__names__types__size_t__field_descript
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__SizeT, text),
+    offsetof(Test__Names__Types__SizeTX523f9cd4, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__size_t__field_indices_by_name[] = {
+static const unsigned test__names__types__size_t_x523f9cd4__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__size_t__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__size_t_x523f9cd4__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__size_t__descriptor =
+const ProtobufCMessageDescriptor test__names__types__size_t_x523f9cd4__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.size_t",
-  "SizeT",
-  "Test__Names__Types__SizeT",
+  "test.names.Types.size_t_x523f9cd4",
+  "SizeTX523f9cd4",
+  "Test__Names__Types__SizeTX523f9cd4",
   "test.names",
-  sizeof(Test__Names__Types__SizeT),
+  sizeof(Test__Names__Types__SizeTX523f9cd4),
   1,
-  test__names__types__size_t__field_descriptors,
-  test__names__types__size_t__field_indices_by_name,
-  1,  test__names__types__size_t__number_ranges,
+  test__names__types__size_t_x523f9cd4__field_descriptors,
+  test__names__types__size_t_x523f9cd4__field_indices_by_name,
+  1,  test__names__types__size_t_x523f9cd4__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types____fields__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types____fields_x7e198dc2__field_descriptors[1] =
 {
   {
     "text",
@@ -623,37 +623,37 @@ static const ProtobufCFieldDescriptor test__names__types____fields__field_descri
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Fields, text),
+    offsetof(Test__Names__Types__FieldsX7e198dc2, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types____fields__field_indices_by_name[] = {
+static const unsigned test__names__types____fields_x7e198dc2__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types____fields__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types____fields_x7e198dc2__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types____fields__descriptor =
+const ProtobufCMessageDescriptor test__names__types____fields_x7e198dc2__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types._Fields",
-  "Fields",
-  "Test__Names__Types__Fields",
+  "test.names.Types._Fields_x7e198dc2",
+  "FieldsX7e198dc2",
+  "Test__Names__Types__FieldsX7e198dc2",
   "test.names",
-  sizeof(Test__Names__Types__Fields),
+  sizeof(Test__Names__Types__FieldsX7e198dc2),
   1,
-  test__names__types____fields__field_descriptors,
-  test__names__types____fields__field_indices_by_name,
-  1,  test__names__types____fields__number_ranges,
+  test__names__types____fields_x7e198dc2__field_descriptors,
+  test__names__types____fields_x7e198dc2__field_indices_by_name,
+  1,  test__names__types____fields_x7e198dc2__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__one_of__choice__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__one_of__choice_xb12715eb__field_descriptors[1] =
 {
   {
     "text",
@@ -661,37 +661,37 @@ static const ProtobufCFieldDescriptor test__names__types__one_of__choice__field_
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__OneOfChoice, text),
+    offsetof(Test__Names__Types__OneOfChoiceXb12715eb, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__one_of__choice__field_indices_by_name[] = {
+static const unsigned test__names__types__one_of__choice_xb12715eb__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__one_of__choice__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__one_of__choice_xb12715eb__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__one_of__choice__descriptor =
+const ProtobufCMessageDescriptor test__names__types__one_of__choice_xb12715eb__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.OneOf_Choice",
-  "OneOfChoice",
-  "Test__Names__Types__OneOfChoice",
+  "test.names.Types.OneOf_Choice_xb12715eb",
+  "OneOfChoiceXb12715eb",
+  "Test__Names__Types__OneOfChoiceXb12715eb",
   "test.names",
-  sizeof(Test__Names__Types__OneOfChoice),
+  sizeof(Test__Names__Types__OneOfChoiceXb12715eb),
   1,
-  test__names__types__one_of__choice__field_descriptors,
-  test__names__types__one_of__choice__field_indices_by_name,
-  1,  test__names__types__one_of__choice__number_ranges,
+  test__names__types__one_of__choice_xb12715eb__field_descriptors,
+  test__names__types__one_of__choice_xb12715eb__field_indices_by_name,
+  1,  test__names__types__one_of__choice_xb12715eb__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__init__n2__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__init_x3c6a48bc__field_descriptors[1] =
 {
   {
     "text",
@@ -699,37 +699,37 @@ static const ProtobufCFieldDescriptor test__names__types__init__n2__field_descri
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__InitN2, text),
+    offsetof(Test__Names__Types__InitX3c6a48bc, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__init__n2__field_indices_by_name[] = {
+static const unsigned test__names__types__init_x3c6a48bc__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__init__n2__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__init_x3c6a48bc__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__init__n2__descriptor =
+const ProtobufCMessageDescriptor test__names__types__init_x3c6a48bc__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.init_N2",
-  "InitN2",
-  "Test__Names__Types__InitN2",
+  "test.names.Types.init_x3c6a48bc",
+  "InitX3c6a48bc",
+  "Test__Names__Types__InitX3c6a48bc",
   "test.names",
-  sizeof(Test__Names__Types__InitN2),
+  sizeof(Test__Names__Types__InitX3c6a48bc),
   1,
-  test__names__types__init__n2__field_descriptors,
-  test__names__types__init__n2__field_indices_by_name,
-  1,  test__names__types__init__n2__number_ranges,
+  test__names__types__init_x3c6a48bc__field_descriptors,
+  test__names__types__init_x3c6a48bc__field_indices_by_name,
+  1,  test__names__types__init_x3c6a48bc__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__table__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__table_x70c2725a__field_descriptors[1] =
 {
   {
     "text",
@@ -737,37 +737,37 @@ static const ProtobufCFieldDescriptor test__names__types__table__field_descripto
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Table, text),
+    offsetof(Test__Names__Types__TableX70c2725a, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__table__field_indices_by_name[] = {
+static const unsigned test__names__types__table_x70c2725a__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__table__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__table_x70c2725a__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__table__descriptor =
+const ProtobufCMessageDescriptor test__names__types__table_x70c2725a__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Table",
-  "Table",
-  "Test__Names__Types__Table",
+  "test.names.Types.Table_x70c2725a",
+  "TableX70c2725a",
+  "Test__Names__Types__TableX70c2725a",
   "test.names",
-  sizeof(Test__Names__Types__Table),
+  sizeof(Test__Names__Types__TableX70c2725a),
   1,
-  test__names__types__table__field_descriptors,
-  test__names__types__table__field_indices_by_name,
-  1,  test__names__types__table__number_ranges,
+  test__names__types__table_x70c2725a__field_descriptors,
+  test__names__types__table_x70c2725a__field_indices_by_name,
+  1,  test__names__types__table_x70c2725a__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__get_table__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__names__types__get_table_x544bc919__field_descriptors[1] =
 {
   {
     "text",
@@ -775,37 +775,37 @@ static const ProtobufCFieldDescriptor test__names__types__get_table__field_descr
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__GetTable, text),
+    offsetof(Test__Names__Types__GetTableX544bc919, text),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__get_table__field_indices_by_name[] = {
+static const unsigned test__names__types__get_table_x544bc919__field_indices_by_name[] = {
   0,   /* field[0] = text */
 };
-static const ProtobufCIntRange test__names__types__get_table__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__get_table_x544bc919__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__names__types__get_table__descriptor =
+const ProtobufCMessageDescriptor test__names__types__get_table_x544bc919__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.get_table",
-  "GetTable",
-  "Test__Names__Types__GetTable",
+  "test.names.Types.get_table_x544bc919",
+  "GetTableX544bc919",
+  "Test__Names__Types__GetTableX544bc919",
   "test.names",
-  sizeof(Test__Names__Types__GetTable),
+  sizeof(Test__Names__Types__GetTableX544bc919),
   1,
-  test__names__types__get_table__field_descriptors,
-  test__names__types__get_table__field_indices_by_name,
-  1,  test__names__types__get_table__number_ranges,
+  test__names__types__get_table_x544bc919__field_descriptors,
+  test__names__types__get_table_x544bc919__field_indices_by_name,
+  1,  test__names__types__get_table_x544bc919__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__map1_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__names__types__map1_entry_xf239c8dd__field_descriptors[2] =
 {
   {
     "key",
@@ -813,7 +813,7 @@ static const ProtobufCFieldDescriptor test__names__types__map1_entry__field_desc
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Map1Entry, key),
+    offsetof(Test__Names__Types__Map1EntryXf239c8dd, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -825,38 +825,38 @@ static const ProtobufCFieldDescriptor test__names__types__map1_entry__field_desc
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Map1Entry, value),
-    &test__names__types__message__descriptor,
+    offsetof(Test__Names__Types__Map1EntryXf239c8dd, value),
+    &test__names__types__message_x9eb241a5__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__map1_entry__field_indices_by_name[] = {
+static const unsigned test__names__types__map1_entry_xf239c8dd__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__names__types__map1_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__map1_entry_xf239c8dd__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__names__types__map1_entry__descriptor =
+const ProtobufCMessageDescriptor test__names__types__map1_entry_xf239c8dd__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Map1Entry",
-  "Map1Entry",
-  "Test__Names__Types__Map1Entry",
+  "test.names.Types.Map1Entry_xf239c8dd",
+  "Map1EntryXf239c8dd",
+  "Test__Names__Types__Map1EntryXf239c8dd",
   "test.names",
-  sizeof(Test__Names__Types__Map1Entry),
+  sizeof(Test__Names__Types__Map1EntryXf239c8dd),
   2,
-  test__names__types__map1_entry__field_descriptors,
-  test__names__types__map1_entry__field_indices_by_name,
-  1,  test__names__types__map1_entry__number_ranges,
+  test__names__types__map1_entry_xf239c8dd__field_descriptors,
+  test__names__types__map1_entry_xf239c8dd__field_indices_by_name,
+  1,  test__names__types__map1_entry_xf239c8dd__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__map2_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__names__types__map2_entry_x689a376e__field_descriptors[2] =
 {
   {
     "key",
@@ -864,7 +864,7 @@ static const ProtobufCFieldDescriptor test__names__types__map2_entry__field_desc
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Map2Entry, key),
+    offsetof(Test__Names__Types__Map2EntryX689a376e, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -876,38 +876,38 @@ static const ProtobufCFieldDescriptor test__names__types__map2_entry__field_desc
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Map2Entry, value),
-    &test__names__types__string__descriptor,
+    offsetof(Test__Names__Types__Map2EntryX689a376e, value),
+    &test__names__types__string_x370d8fd7__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__map2_entry__field_indices_by_name[] = {
+static const unsigned test__names__types__map2_entry_x689a376e__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__names__types__map2_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__map2_entry_x689a376e__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__names__types__map2_entry__descriptor =
+const ProtobufCMessageDescriptor test__names__types__map2_entry_x689a376e__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Map2Entry",
-  "Map2Entry",
-  "Test__Names__Types__Map2Entry",
+  "test.names.Types.Map2Entry_x689a376e",
+  "Map2EntryX689a376e",
+  "Test__Names__Types__Map2EntryX689a376e",
   "test.names",
-  sizeof(Test__Names__Types__Map2Entry),
+  sizeof(Test__Names__Types__Map2EntryX689a376e),
   2,
-  test__names__types__map2_entry__field_descriptors,
-  test__names__types__map2_entry__field_indices_by_name,
-  1,  test__names__types__map2_entry__number_ranges,
+  test__names__types__map2_entry_x689a376e__field_descriptors,
+  test__names__types__map2_entry_x689a376e__field_indices_by_name,
+  1,  test__names__types__map2_entry_x689a376e__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__mapped1_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__names__types__mapped1_entry_x2c482a54__field_descriptors[2] =
 {
   {
     "key",
@@ -915,7 +915,7 @@ static const ProtobufCFieldDescriptor test__names__types__mapped1_entry__field_d
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped1Entry, key),
+    offsetof(Test__Names__Types__Mapped1EntryX2c482a54, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -927,38 +927,38 @@ static const ProtobufCFieldDescriptor test__names__types__mapped1_entry__field_d
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_DOUBLE,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped1Entry, value),
+    offsetof(Test__Names__Types__Mapped1EntryX2c482a54, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__mapped1_entry__field_indices_by_name[] = {
+static const unsigned test__names__types__mapped1_entry_x2c482a54__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__names__types__mapped1_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__mapped1_entry_x2c482a54__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__names__types__mapped1_entry__descriptor =
+const ProtobufCMessageDescriptor test__names__types__mapped1_entry_x2c482a54__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Mapped1Entry",
-  "Mapped1Entry",
-  "Test__Names__Types__Mapped1Entry",
+  "test.names.Types.Mapped1Entry_x2c482a54",
+  "Mapped1EntryX2c482a54",
+  "Test__Names__Types__Mapped1EntryX2c482a54",
   "test.names",
-  sizeof(Test__Names__Types__Mapped1Entry),
+  sizeof(Test__Names__Types__Mapped1EntryX2c482a54),
   2,
-  test__names__types__mapped1_entry__field_descriptors,
-  test__names__types__mapped1_entry__field_indices_by_name,
-  1,  test__names__types__mapped1_entry__number_ranges,
+  test__names__types__mapped1_entry_x2c482a54__field_descriptors,
+  test__names__types__mapped1_entry_x2c482a54__field_indices_by_name,
+  1,  test__names__types__mapped1_entry_x2c482a54__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__mapped3_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__names__types__mapped3_entry_x2e85857e__field_descriptors[2] =
 {
   {
     "key",
@@ -966,7 +966,7 @@ static const ProtobufCFieldDescriptor test__names__types__mapped3_entry__field_d
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped3Entry, key),
+    offsetof(Test__Names__Types__Mapped3EntryX2e85857e, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -978,38 +978,38 @@ static const ProtobufCFieldDescriptor test__names__types__mapped3_entry__field_d
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped3Entry, value),
+    offsetof(Test__Names__Types__Mapped3EntryX2e85857e, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__mapped3_entry__field_indices_by_name[] = {
+static const unsigned test__names__types__mapped3_entry_x2e85857e__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__names__types__mapped3_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__mapped3_entry_x2e85857e__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__names__types__mapped3_entry__descriptor =
+const ProtobufCMessageDescriptor test__names__types__mapped3_entry_x2e85857e__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Mapped3Entry",
-  "Mapped3Entry",
-  "Test__Names__Types__Mapped3Entry",
+  "test.names.Types.Mapped3Entry_x2e85857e",
+  "Mapped3EntryX2e85857e",
+  "Test__Names__Types__Mapped3EntryX2e85857e",
   "test.names",
-  sizeof(Test__Names__Types__Mapped3Entry),
+  sizeof(Test__Names__Types__Mapped3EntryX2e85857e),
   2,
-  test__names__types__mapped3_entry__field_descriptors,
-  test__names__types__mapped3_entry__field_indices_by_name,
-  1,  test__names__types__mapped3_entry__number_ranges,
+  test__names__types__mapped3_entry_x2e85857e__field_descriptors,
+  test__names__types__mapped3_entry_x2e85857e__field_indices_by_name,
+  1,  test__names__types__mapped3_entry_x2e85857e__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__mapped13_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__names__types__mapped13_entry_x423e0a07__field_descriptors[2] =
 {
   {
     "key",
@@ -1017,7 +1017,7 @@ static const ProtobufCFieldDescriptor test__names__types__mapped13_entry__field_
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped13Entry, key),
+    offsetof(Test__Names__Types__Mapped13EntryX423e0a07, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -1029,38 +1029,38 @@ static const ProtobufCFieldDescriptor test__names__types__mapped13_entry__field_
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BOOL,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped13Entry, value),
+    offsetof(Test__Names__Types__Mapped13EntryX423e0a07, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__mapped13_entry__field_indices_by_name[] = {
+static const unsigned test__names__types__mapped13_entry_x423e0a07__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__names__types__mapped13_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__mapped13_entry_x423e0a07__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__names__types__mapped13_entry__descriptor =
+const ProtobufCMessageDescriptor test__names__types__mapped13_entry_x423e0a07__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Mapped13Entry",
-  "Mapped13Entry",
-  "Test__Names__Types__Mapped13Entry",
+  "test.names.Types.Mapped13Entry_x423e0a07",
+  "Mapped13EntryX423e0a07",
+  "Test__Names__Types__Mapped13EntryX423e0a07",
   "test.names",
-  sizeof(Test__Names__Types__Mapped13Entry),
+  sizeof(Test__Names__Types__Mapped13EntryX423e0a07),
   2,
-  test__names__types__mapped13_entry__field_descriptors,
-  test__names__types__mapped13_entry__field_indices_by_name,
-  1,  test__names__types__mapped13_entry__number_ranges,
+  test__names__types__mapped13_entry_x423e0a07__field_descriptors,
+  test__names__types__mapped13_entry_x423e0a07__field_indices_by_name,
+  1,  test__names__types__mapped13_entry_x423e0a07__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__mapped14_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__names__types__mapped14_entry_xcedc0230__field_descriptors[2] =
 {
   {
     "key",
@@ -1068,7 +1068,7 @@ static const ProtobufCFieldDescriptor test__names__types__mapped14_entry__field_
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped14Entry, key),
+    offsetof(Test__Names__Types__Mapped14EntryXcedc0230, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -1080,38 +1080,38 @@ static const ProtobufCFieldDescriptor test__names__types__mapped14_entry__field_
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped14Entry, value),
+    offsetof(Test__Names__Types__Mapped14EntryXcedc0230, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__mapped14_entry__field_indices_by_name[] = {
+static const unsigned test__names__types__mapped14_entry_xcedc0230__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__names__types__mapped14_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__mapped14_entry_xcedc0230__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__names__types__mapped14_entry__descriptor =
+const ProtobufCMessageDescriptor test__names__types__mapped14_entry_xcedc0230__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Mapped14Entry",
-  "Mapped14Entry",
-  "Test__Names__Types__Mapped14Entry",
+  "test.names.Types.Mapped14Entry_xcedc0230",
+  "Mapped14EntryXcedc0230",
+  "Test__Names__Types__Mapped14EntryXcedc0230",
   "test.names",
-  sizeof(Test__Names__Types__Mapped14Entry),
+  sizeof(Test__Names__Types__Mapped14EntryXcedc0230),
   2,
-  test__names__types__mapped14_entry__field_descriptors,
-  test__names__types__mapped14_entry__field_indices_by_name,
-  1,  test__names__types__mapped14_entry__number_ranges,
+  test__names__types__mapped14_entry_xcedc0230__field_descriptors,
+  test__names__types__mapped14_entry_xcedc0230__field_indices_by_name,
+  1,  test__names__types__mapped14_entry_xcedc0230__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__names__types__mapped15_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__names__types__mapped15_entry_x71edd319__field_descriptors[2] =
 {
   {
     "key",
@@ -1119,7 +1119,7 @@ static const ProtobufCFieldDescriptor test__names__types__mapped15_entry__field_
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped15Entry, key),
+    offsetof(Test__Names__Types__Mapped15EntryX71edd319, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -1131,34 +1131,34 @@ static const ProtobufCFieldDescriptor test__names__types__mapped15_entry__field_
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Names__Types__Mapped15Entry, value),
+    offsetof(Test__Names__Types__Mapped15EntryX71edd319, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__names__types__mapped15_entry__field_indices_by_name[] = {
+static const unsigned test__names__types__mapped15_entry_x71edd319__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__names__types__mapped15_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__names__types__mapped15_entry_x71edd319__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__names__types__mapped15_entry__descriptor =
+const ProtobufCMessageDescriptor test__names__types__mapped15_entry_x71edd319__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.names.Types.Mapped15Entry",
-  "Mapped15Entry",
-  "Test__Names__Types__Mapped15Entry",
+  "test.names.Types.Mapped15Entry_x71edd319",
+  "Mapped15EntryX71edd319",
+  "Test__Names__Types__Mapped15EntryX71edd319",
   "test.names",
-  sizeof(Test__Names__Types__Mapped15Entry),
+  sizeof(Test__Names__Types__Mapped15EntryX71edd319),
   2,
-  test__names__types__mapped15_entry__field_descriptors,
-  test__names__types__mapped15_entry__field_indices_by_name,
-  1,  test__names__types__mapped15_entry__number_ranges,
+  test__names__types__mapped15_entry_x71edd319__field_descriptors,
+  test__names__types__mapped15_entry_x71edd319__field_indices_by_name,
+  1,  test__names__types__mapped15_entry_x71edd319__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -1171,7 +1171,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_1),
-    &test__names__types__message__descriptor,
+    &test__names__types__message_x9eb241a5__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1183,7 +1183,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_2),
-    &test__names__types__string__descriptor,
+    &test__names__types__string_x370d8fd7__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1195,7 +1195,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_8),
-    &test__names__types__bool__descriptor,
+    &test__names__types__bool_xaf7858ca__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1207,7 +1207,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_11),
-    &test__names__types__optional__descriptor,
+    &test__names__types__optional_xfbac6d76__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1219,7 +1219,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_13),
-    &test__names__types__repeated_field__descriptor,
+    &test__names__types__repeated_field_xf1d94a4c__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1231,7 +1231,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_21),
-    &test__names__types__self__descriptor,
+    &test__names__types__self_x63d0dfd0__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1243,7 +1243,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_24),
-    &test__names__types__uint8__descriptor,
+    &test__names__types__uint8_x6a152f66__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1255,7 +1255,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_27),
-    &test__names__types__file__descriptor,
+    &test__names__types__file_x6f061100__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1267,7 +1267,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_28),
-    &test__names__types__swift__descriptor,
+    &test__names__types__swift_xef4923a1__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1279,7 +1279,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_32),
-    &test__names__types__error__descriptor,
+    &test__names__types__error_xf7efa5b0__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1291,7 +1291,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_34),
-    &test__names__types__foo_bar__descriptor,
+    &test__names__types__foo_bar_x04fa44e4__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1303,7 +1303,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_35),
-    &test__names__types__foo_bar__n2__descriptor,
+    &test__names__types__foo_bar_xc753cc2f__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1315,7 +1315,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_36),
-    &test__names__types__foo__bar__n3__descriptor,
+    &test__names__types__foo__bar_xb1d1f5a4__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1327,7 +1327,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_38),
-    &test__names__types__class__descriptor,
+    &test__names__types__class_xcb9c5a86__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1339,7 +1339,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_40),
-    &test__names__types__int__descriptor,
+    &test__names__types__int_x2b3c2747__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1351,7 +1351,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_41),
-    &test__names__types__size_t__descriptor,
+    &test__names__types__size_t_x523f9cd4__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1363,7 +1363,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_49),
-    &test__names__types____fields__descriptor,
+    &test__names__types____fields_x7e198dc2__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1375,7 +1375,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_53),
-    &test__names__types__one_of__choice__descriptor,
+    &test__names__types__one_of__choice_xb12715eb__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1387,7 +1387,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_57),
-    &test__names__types__init__n2__descriptor,
+    &test__names__types__init_x3c6a48bc__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1399,7 +1399,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_59),
-    &test__names__types__table__descriptor,
+    &test__names__types__table_x70c2725a__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1411,7 +1411,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Names__Types, of_60),
-    &test__names__types__get_table__descriptor,
+    &test__names__types__get_table_x544bc919__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1423,7 +1423,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__Types, n_many_1),
     offsetof(Test__Names__Types, many_1),
-    &test__names__types__message__descriptor,
+    &test__names__types__message_x9eb241a5__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1435,7 +1435,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__Types, n_many_2),
     offsetof(Test__Names__Types, many_2),
-    &test__names__types__string__descriptor,
+    &test__names__types__string_x370d8fd7__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1447,7 +1447,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__Types, n_map_1),
     offsetof(Test__Names__Types, map_1),
-    &test__names__types__map1_entry__descriptor,
+    &test__names__types__map1_entry_xf239c8dd__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1459,7 +1459,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__Types, n_map_2),
     offsetof(Test__Names__Types, map_2),
-    &test__names__types__map2_entry__descriptor,
+    &test__names__types__map2_entry_x689a376e__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1651,7 +1651,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__Types, n_mapped_1),
     offsetof(Test__Names__Types, mapped_1),
-    &test__names__types__mapped1_entry__descriptor,
+    &test__names__types__mapped1_entry_x2c482a54__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1663,7 +1663,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__Types, n_mapped_3),
     offsetof(Test__Names__Types, mapped_3),
-    &test__names__types__mapped3_entry__descriptor,
+    &test__names__types__mapped3_entry_x2e85857e__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1675,7 +1675,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__Types, n_mapped_13),
     offsetof(Test__Names__Types, mapped_13),
-    &test__names__types__mapped13_entry__descriptor,
+    &test__names__types__mapped13_entry_x423e0a07__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1687,7 +1687,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__Types, n_mapped_14),
     offsetof(Test__Names__Types, mapped_14),
-    &test__names__types__mapped14_entry__descriptor,
+    &test__names__types__mapped14_entry_xcedc0230__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1699,7 +1699,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__Types, n_mapped_15),
     offsetof(Test__Names__Types, mapped_15),
-    &test__names__types__mapped15_entry__descriptor,
+    &test__names__types__mapped15_entry_x71edd319__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1711,7 +1711,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__Types, choice_case),
     offsetof(Test__Names__Types, chosen_string_message),
-    &test__names__types__string__descriptor,
+    &test__names__types__string_x370d8fd7__descriptor,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1747,7 +1747,7 @@ static const ProtobufCFieldDescriptor test__names__types__field_descriptors[50] 
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Names__Types, choice_case),
     offsetof(Test__Names__Types, chosen_byte),
-    &test__names__types__uint8__descriptor,
+    &test__names__types__uint8_x6a152f66__descriptor,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

@@ -40,7 +40,7 @@ static const ProtobufCFieldDescriptor pb__unpackaged__field_descriptors[5] =
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Pb__Unpackaged, file),
-    &pb__file__descriptor,
+    &pb__file_xa83dba83__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -135,7 +135,7 @@ const ProtobufCMessageDescriptor pb__string__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor pb__file__field_descriptors[1] =
+static const ProtobufCFieldDescriptor pb__file_xa83dba83__field_descriptors[1] =
 {
   {
     "descriptor",
@@ -143,37 +143,37 @@ static const ProtobufCFieldDescriptor pb__file__field_descriptors[1] =
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Pb__FILE, descriptor),
+    offsetof(Pb__FILEXa83dba83, descriptor),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned pb__file__field_indices_by_name[] = {
+static const unsigned pb__file_xa83dba83__field_indices_by_name[] = {
   0,   /* field[0] = descriptor */
 };
-static const ProtobufCIntRange pb__file__number_ranges[1 + 1] =
+static const ProtobufCIntRange pb__file_xa83dba83__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor pb__file__descriptor =
+const ProtobufCMessageDescriptor pb__file_xa83dba83__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "pb.FILE",
-  "FILE",
-  "Pb__FILE",
+  "pb.FILE_xa83dba83",
+  "FILEXa83dba83",
+  "Pb__FILEXa83dba83",
   "pb",
-  sizeof(Pb__FILE),
+  sizeof(Pb__FILEXa83dba83),
   1,
-  pb__file__field_descriptors,
-  pb__file__field_indices_by_name,
-  1,  pb__file__number_ranges,
+  pb__file_xa83dba83__field_descriptors,
+  pb__file_xa83dba83__field_indices_by_name,
+  1,  pb__file_xa83dba83__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor pb__pb___file__field_descriptors[1] =
+static const ProtobufCFieldDescriptor pb__pb___file_xc32894c3__field_descriptors[1] =
 {
   {
     "number",
@@ -181,37 +181,37 @@ static const ProtobufCFieldDescriptor pb__pb___file__field_descriptors[1] =
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Pb__PbFILE, number),
+    offsetof(Pb__PbFILEXc32894c3, number),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned pb__pb___file__field_indices_by_name[] = {
+static const unsigned pb__pb___file_xc32894c3__field_indices_by_name[] = {
   0,   /* field[0] = number */
 };
-static const ProtobufCIntRange pb__pb___file__number_ranges[1 + 1] =
+static const ProtobufCIntRange pb__pb___file_xc32894c3__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor pb__pb___file__descriptor =
+const ProtobufCMessageDescriptor pb__pb___file_xc32894c3__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "pb.Pb__FILE",
-  "PbFILE",
-  "Pb__PbFILE",
+  "pb.Pb__FILE_xc32894c3",
+  "PbFILEXc32894c3",
+  "Pb__PbFILEXc32894c3",
   "pb",
-  sizeof(Pb__PbFILE),
+  sizeof(Pb__PbFILEXc32894c3),
   1,
-  pb__pb___file__field_descriptors,
-  pb__pb___file__field_indices_by_name,
-  1,  pb__pb___file__number_ranges,
+  pb__pb___file_xc32894c3__field_descriptors,
+  pb__pb___file_xc32894c3__field_indices_by_name,
+  1,  pb__pb___file_xc32894c3__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor pb__outer__unpackaged__field_descriptors[1] =
+static const ProtobufCFieldDescriptor pb__outer__unpackaged_xabf78015__field_descriptors[1] =
 {
   {
     "nested",
@@ -219,37 +219,37 @@ static const ProtobufCFieldDescriptor pb__outer__unpackaged__field_descriptors[1
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BOOL,
     0,   /* quantifier_offset */
-    offsetof(Pb__Outer__Unpackaged, nested),
+    offsetof(Pb__Outer__UnpackagedXabf78015, nested),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned pb__outer__unpackaged__field_indices_by_name[] = {
+static const unsigned pb__outer__unpackaged_xabf78015__field_indices_by_name[] = {
   0,   /* field[0] = nested */
 };
-static const ProtobufCIntRange pb__outer__unpackaged__number_ranges[1 + 1] =
+static const ProtobufCIntRange pb__outer__unpackaged_xabf78015__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor pb__outer__unpackaged__descriptor =
+const ProtobufCMessageDescriptor pb__outer__unpackaged_xabf78015__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "pb.Outer.Unpackaged",
-  "Unpackaged",
-  "Pb__Outer__Unpackaged",
+  "pb.Outer.Unpackaged_xabf78015",
+  "UnpackagedXabf78015",
+  "Pb__Outer__UnpackagedXabf78015",
   "pb",
-  sizeof(Pb__Outer__Unpackaged),
+  sizeof(Pb__Outer__UnpackagedXabf78015),
   1,
-  pb__outer__unpackaged__field_descriptors,
-  pb__outer__unpackaged__field_indices_by_name,
-  1,  pb__outer__unpackaged__number_ranges,
+  pb__outer__unpackaged_xabf78015__field_descriptors,
+  pb__outer__unpackaged_xabf78015__field_indices_by_name,
+  1,  pb__outer__unpackaged_xabf78015__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor pb__outer__outers_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor pb__outer__outers_entry_x9199608a__field_descriptors[2] =
 {
   {
     "key",
@@ -257,7 +257,7 @@ static const ProtobufCFieldDescriptor pb__outer__outers_entry__field_descriptors
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Pb__Outer__OutersEntry, key),
+    offsetof(Pb__Outer__OutersEntryX9199608a, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -269,38 +269,38 @@ static const ProtobufCFieldDescriptor pb__outer__outers_entry__field_descriptors
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Pb__Outer__OutersEntry, value),
+    offsetof(Pb__Outer__OutersEntryX9199608a, value),
     &pb__unpackaged__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned pb__outer__outers_entry__field_indices_by_name[] = {
+static const unsigned pb__outer__outers_entry_x9199608a__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange pb__outer__outers_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange pb__outer__outers_entry_x9199608a__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor pb__outer__outers_entry__descriptor =
+const ProtobufCMessageDescriptor pb__outer__outers_entry_x9199608a__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "pb.Outer.OutersEntry",
-  "OutersEntry",
-  "Pb__Outer__OutersEntry",
+  "pb.Outer.OutersEntry_x9199608a",
+  "OutersEntryX9199608a",
+  "Pb__Outer__OutersEntryX9199608a",
   "pb",
-  sizeof(Pb__Outer__OutersEntry),
+  sizeof(Pb__Outer__OutersEntryX9199608a),
   2,
-  pb__outer__outers_entry__field_descriptors,
-  pb__outer__outers_entry__field_indices_by_name,
-  1,  pb__outer__outers_entry__number_ranges,
+  pb__outer__outers_entry_x9199608a__field_descriptors,
+  pb__outer__outers_entry_x9199608a__field_indices_by_name,
+  1,  pb__outer__outers_entry_x9199608a__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor pb__outer__outer__outer__field_descriptors[3] =
+static const ProtobufCFieldDescriptor pb__outer__outer_xf0c554e5__outer_x5a2d6b48__field_descriptors[3] =
 {
   {
     "outermost",
@@ -308,7 +308,7 @@ static const ProtobufCFieldDescriptor pb__outer__outer__outer__field_descriptors
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Pb__Outer__Outer__Outer, outermost),
+    offsetof(Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48, outermost),
     &pb__outer__descriptor,
     NULL,
     0,             /* flags */
@@ -320,8 +320,8 @@ static const ProtobufCFieldDescriptor pb__outer__outer__outer__field_descriptors
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Pb__Outer__Outer__Outer, middle),
-    &pb__outer__outer__descriptor,
+    offsetof(Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48, middle),
+    &pb__outer__outer_xf0c554e5__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -332,39 +332,39 @@ static const ProtobufCFieldDescriptor pb__outer__outer__outer__field_descriptors
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Pb__Outer__Outer__Outer, own),
-    &pb__outer__outer__outer__descriptor,
+    offsetof(Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48, own),
+    &pb__outer__outer_xf0c554e5__outer_x5a2d6b48__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned pb__outer__outer__outer__field_indices_by_name[] = {
+static const unsigned pb__outer__outer_xf0c554e5__outer_x5a2d6b48__field_indices_by_name[] = {
   1,   /* field[1] = middle */
   0,   /* field[0] = outermost */
   2,   /* field[2] = own */
 };
-static const ProtobufCIntRange pb__outer__outer__outer__number_ranges[1 + 1] =
+static const ProtobufCIntRange pb__outer__outer_xf0c554e5__outer_x5a2d6b48__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 3 }
 };
-const ProtobufCMessageDescriptor pb__outer__outer__outer__descriptor =
+const ProtobufCMessageDescriptor pb__outer__outer_xf0c554e5__outer_x5a2d6b48__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "pb.Outer.Outer.Outer",
-  "Outer",
-  "Pb__Outer__Outer__Outer",
+  "pb.Outer.Outer_xf0c554e5.Outer_x5a2d6b48",
+  "OuterX5a2d6b48",
+  "Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48",
   "pb",
-  sizeof(Pb__Outer__Outer__Outer),
+  sizeof(Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48),
   3,
-  pb__outer__outer__outer__field_descriptors,
-  pb__outer__outer__outer__field_indices_by_name,
-  1,  pb__outer__outer__outer__number_ranges,
+  pb__outer__outer_xf0c554e5__outer_x5a2d6b48__field_descriptors,
+  pb__outer__outer_xf0c554e5__outer_x5a2d6b48__field_indices_by_name,
+  1,  pb__outer__outer_xf0c554e5__outer_x5a2d6b48__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor pb__outer__outer__field_descriptors[1] =
+static const ProtobufCFieldDescriptor pb__outer__outer_xf0c554e5__field_descriptors[1] =
 {
   {
     "inner",
@@ -372,33 +372,33 @@ static const ProtobufCFieldDescriptor pb__outer__outer__field_descriptors[1] =
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Pb__Outer__Outer, inner),
-    &pb__outer__outer__outer__descriptor,
+    offsetof(Pb__Outer__OuterXf0c554e5, inner),
+    &pb__outer__outer_xf0c554e5__outer_x5a2d6b48__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned pb__outer__outer__field_indices_by_name[] = {
+static const unsigned pb__outer__outer_xf0c554e5__field_indices_by_name[] = {
   0,   /* field[0] = inner */
 };
-static const ProtobufCIntRange pb__outer__outer__number_ranges[1 + 1] =
+static const ProtobufCIntRange pb__outer__outer_xf0c554e5__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor pb__outer__outer__descriptor =
+const ProtobufCMessageDescriptor pb__outer__outer_xf0c554e5__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "pb.Outer.Outer",
-  "Outer",
-  "Pb__Outer__Outer",
+  "pb.Outer.Outer_xf0c554e5",
+  "OuterXf0c554e5",
+  "Pb__Outer__OuterXf0c554e5",
   "pb",
-  sizeof(Pb__Outer__Outer),
+  sizeof(Pb__Outer__OuterXf0c554e5),
   1,
-  pb__outer__outer__field_descriptors,
-  pb__outer__outer__field_indices_by_name,
-  1,  pb__outer__outer__number_ranges,
+  pb__outer__outer_xf0c554e5__field_descriptors,
+  pb__outer__outer_xf0c554e5__field_indices_by_name,
+  1,  pb__outer__outer_xf0c554e5__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -411,7 +411,7 @@ static const ProtobufCFieldDescriptor pb__outer__field_descriptors[6] =
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Pb__Outer, own),
-    &pb__outer__unpackaged__descriptor,
+    &pb__outer__unpackaged_xabf78015__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -435,7 +435,7 @@ static const ProtobufCFieldDescriptor pb__outer__field_descriptors[6] =
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Pb__Outer, n_outers),
     offsetof(Pb__Outer, outers),
-    &pb__outer__outers_entry__descriptor,
+    &pb__outer__outers_entry_x9199608a__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

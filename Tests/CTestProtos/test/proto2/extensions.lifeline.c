@@ -61,31 +61,31 @@ const LifelineMessageTable test__proto2__extendable__table = {
     .names = {.text = test__proto2__extendable__name_text, .names = test__proto2__extendable__name_entries, .order = test__proto2__extendable__name_order, .order_count = 1},
 };
 
-static const Test__Proto2__Extendable__Scope test__proto2__extendable__scope__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__extendable__scope__descriptor)};
-static const LifelineField test__proto2__extendable__scope__fields[] = {
+static const Test__Proto2__Extendable__ScopeXc665a60f test__proto2__extendable__scope_xc665a60f__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__extendable__scope_xc665a60f__descriptor)};
+static const LifelineField test__proto2__extendable__scope_xc665a60f__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_BOOL),
-     .offset = offsetof(Test__Proto2__Extendable__Scope, inner),
-     .quantifier_offset = offsetof(Test__Proto2__Extendable__Scope, has_inner), .encoded_tag = 0x0800000000000001,
+     .offset = offsetof(Test__Proto2__Extendable__ScopeXc665a60f, inner),
+     .quantifier_offset = offsetof(Test__Proto2__Extendable__ScopeXc665a60f, has_inner), .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__proto2__extendable__scope__name_text[] = "inner";
-static const LifelineName test__proto2__extendable__scope__name_entries[] = {{0, 5}, {0, 5}};
-static const uint32_t test__proto2__extendable__scope__name_order[] = {0};
-const LifelineMessageTable test__proto2__extendable__scope__table = {
+static const char test__proto2__extendable__scope_xc665a60f__name_text[] = "inner";
+static const LifelineName test__proto2__extendable__scope_xc665a60f__name_entries[] = {{0, 5}, {0, 5}};
+static const uint32_t test__proto2__extendable__scope_xc665a60f__name_order[] = {0};
+const LifelineMessageTable test__proto2__extendable__scope_xc665a60f__table = {
     .full_name = "test.proto2.Extendable.Scope",
-    .default_instance = &test__proto2__extendable__scope__default,
-    .fields = test__proto2__extendable__scope__fields,
+    .default_instance = &test__proto2__extendable__scope_xc665a60f__default,
+    .fields = test__proto2__extendable__scope_xc665a60f__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Proto2__Extendable__Scope),
+    .size = sizeof(Test__Proto2__Extendable__ScopeXc665a60f),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BOOL, MARKED, 0x8, 1, offsetof(Test__Proto2__Extendable__Scope, inner), offsetof(Test__Proto2__Extendable__Scope, has_inner)),
+        [1] = LIFELINE_DISPATCH(BOOL, MARKED, 0x8, 1, offsetof(Test__Proto2__Extendable__ScopeXc665a60f, inner), offsetof(Test__Proto2__Extendable__ScopeXc665a60f, has_inner)),
     },
-    .names = {.text = test__proto2__extendable__scope__name_text, .names = test__proto2__extendable__scope__name_entries, .order = test__proto2__extendable__scope__name_order, .order_count = 1},
+    .names = {.text = test__proto2__extendable__scope_xc665a60f__name_text, .names = test__proto2__extendable__scope_xc665a60f__name_entries, .order = test__proto2__extendable__scope_xc665a60f__name_order, .order_count = 1},
 };
 
 static const Test__Proto2__Extendable__Scope__Scoped test__proto2__extendable__scope__scoped__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__extendable__scope__scoped__descriptor)};

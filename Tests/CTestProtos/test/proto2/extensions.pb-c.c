@@ -45,79 +45,41 @@ const ProtobufCMessageDescriptor test__proto2__marker__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__proto2__extendable__scope__scoped__field_descriptors[1] =
-{
-  {
-    "value",
-    102,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Proto2__Extendable__Scope__Scoped, value),
-    &test__proto2__extendable__scope__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__proto2__extendable__scope__scoped__field_indices_by_name[] = {
-  0,   /* field[0] = value */
-};
-static const ProtobufCIntRange test__proto2__extendable__scope__scoped__number_ranges[1 + 1] =
-{
-  { 102, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__proto2__extendable__scope__scoped__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.proto2.Extendable.Scope.scoped",
-  "Scoped",
-  "Test__Proto2__Extendable__Scope__Scoped",
-  "test.proto2",
-  sizeof(Test__Proto2__Extendable__Scope__Scoped),
-  1,
-  test__proto2__extendable__scope__scoped__field_descriptors,
-  test__proto2__extendable__scope__scoped__field_indices_by_name,
-  1,  test__proto2__extendable__scope__scoped__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__proto2__extendable__scope__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__proto2__extendable__scope_xc665a60f__field_descriptors[1] =
 {
   {
     "inner",
     1,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BOOL,
-    offsetof(Test__Proto2__Extendable__Scope, has_inner),
-    offsetof(Test__Proto2__Extendable__Scope, inner),
+    offsetof(Test__Proto2__Extendable__ScopeXc665a60f, has_inner),
+    offsetof(Test__Proto2__Extendable__ScopeXc665a60f, inner),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__proto2__extendable__scope__field_indices_by_name[] = {
+static const unsigned test__proto2__extendable__scope_xc665a60f__field_indices_by_name[] = {
   0,   /* field[0] = inner */
 };
-static const ProtobufCIntRange test__proto2__extendable__scope__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__proto2__extendable__scope_xc665a60f__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__proto2__extendable__scope__descriptor =
+const ProtobufCMessageDescriptor test__proto2__extendable__scope_xc665a60f__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.proto2.Extendable.Scope",
-  "Scope",
-  "Test__Proto2__Extendable__Scope",
+  "test.proto2.Extendable.Scope_xc665a60f",
+  "ScopeXc665a60f",
+  "Test__Proto2__Extendable__ScopeXc665a60f",
   "test.proto2",
-  sizeof(Test__Proto2__Extendable__Scope),
+  sizeof(Test__Proto2__Extendable__ScopeXc665a60f),
   1,
-  test__proto2__extendable__scope__field_descriptors,
-  test__proto2__extendable__scope__field_indices_by_name,
-  1,  test__proto2__extendable__scope__number_ranges,
+  test__proto2__extendable__scope_xc665a60f__field_descriptors,
+  test__proto2__extendable__scope_xc665a60f__field_indices_by_name,
+  1,  test__proto2__extendable__scope_xc665a60f__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -156,82 +118,6 @@ const ProtobufCMessageDescriptor test__proto2__extendable__descriptor =
   test__proto2__extendable__field_descriptors,
   test__proto2__extendable__field_indices_by_name,
   1,  test__proto2__extendable__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__proto2__count__field_descriptors[1] =
-{
-  {
-    "value",
-    100,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Proto2__Count, has_value),
-    offsetof(Test__Proto2__Count, value),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__proto2__count__field_indices_by_name[] = {
-  0,   /* field[0] = value */
-};
-static const ProtobufCIntRange test__proto2__count__number_ranges[1 + 1] =
-{
-  { 100, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__proto2__count__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.proto2.count",
-  "Count",
-  "Test__Proto2__Count",
-  "test.proto2",
-  sizeof(Test__Proto2__Count),
-  1,
-  test__proto2__count__field_descriptors,
-  test__proto2__count__field_indices_by_name,
-  1,  test__proto2__count__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__proto2__words__field_descriptors[1] =
-{
-  {
-    "value",
-    101,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Proto2__Words, n_value),
-    offsetof(Test__Proto2__Words, value),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__proto2__words__field_indices_by_name[] = {
-  0,   /* field[0] = value */
-};
-static const ProtobufCIntRange test__proto2__words__number_ranges[1 + 1] =
-{
-  { 101, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__proto2__words__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.proto2.words",
-  "Words",
-  "Test__Proto2__Words",
-  "test.proto2",
-  sizeof(Test__Proto2__Words),
-  1,
-  test__proto2__words__field_descriptors,
-  test__proto2__words__field_indices_by_name,
-  1,  test__proto2__words__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };

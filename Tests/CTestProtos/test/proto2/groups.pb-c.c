@@ -7,7 +7,7 @@
 #endif
 
 #include "test/proto2/groups.pb-c.h"
-static const ProtobufCFieldDescriptor test__proto2__groups__single__inner__counts_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__field_descriptors[2] =
 {
   {
     "key",
@@ -15,7 +15,7 @@ static const ProtobufCFieldDescriptor test__proto2__groups__single__inner__count
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Proto2__Groups__Single__Inner__CountsEntry, key),
+    offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -27,46 +27,46 @@ static const ProtobufCFieldDescriptor test__proto2__groups__single__inner__count
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Proto2__Groups__Single__Inner__CountsEntry, value),
+    offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__proto2__groups__single__inner__counts_entry__field_indices_by_name[] = {
+static const unsigned test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__proto2__groups__single__inner__counts_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__proto2__groups__single__inner__counts_entry__descriptor =
+const ProtobufCMessageDescriptor test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.proto2.Groups.Single.Inner.CountsEntry",
-  "CountsEntry",
-  "Test__Proto2__Groups__Single__Inner__CountsEntry",
+  "test.proto2.Groups.Single_x7d9d2309.Inner_xcc9973a7.CountsEntry_x7f43d335",
+  "CountsEntryX7f43d335",
+  "Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335",
   "test.proto2",
-  sizeof(Test__Proto2__Groups__Single__Inner__CountsEntry),
+  sizeof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335),
   2,
-  test__proto2__groups__single__inner__counts_entry__field_descriptors,
-  test__proto2__groups__single__inner__counts_entry__field_indices_by_name,
-  1,  test__proto2__groups__single__inner__counts_entry__number_ranges,
+  test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__field_descriptors,
+  test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__field_indices_by_name,
+  1,  test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__proto2__groups__single__inner__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__field_descriptors[2] =
 {
   {
     "number",
     4,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Proto2__Groups__Single__Inner, has_number),
-    offsetof(Test__Proto2__Groups__Single__Inner, number),
+    offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7, has_number),
+    offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7, number),
     NULL,
     NULL,
     0,             /* flags */
@@ -77,47 +77,47 @@ static const ProtobufCFieldDescriptor test__proto2__groups__single__inner__field
     5,
     PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Proto2__Groups__Single__Inner, n_counts),
-    offsetof(Test__Proto2__Groups__Single__Inner, counts),
-    &test__proto2__groups__single__inner__counts_entry__descriptor,
+    offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7, n_counts),
+    offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7, counts),
+    &test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__proto2__groups__single__inner__field_indices_by_name[] = {
+static const unsigned test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__field_indices_by_name[] = {
   1,   /* field[1] = counts */
   0,   /* field[0] = number */
 };
-static const ProtobufCIntRange test__proto2__groups__single__inner__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__number_ranges[1 + 1] =
 {
   { 4, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__proto2__groups__single__inner__descriptor =
+const ProtobufCMessageDescriptor test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.proto2.Groups.Single.Inner",
-  "Inner",
-  "Test__Proto2__Groups__Single__Inner",
+  "test.proto2.Groups.Single_x7d9d2309.Inner_xcc9973a7",
+  "InnerXcc9973a7",
+  "Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7",
   "test.proto2",
-  sizeof(Test__Proto2__Groups__Single__Inner),
+  sizeof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7),
   2,
-  test__proto2__groups__single__inner__field_descriptors,
-  test__proto2__groups__single__inner__field_indices_by_name,
-  1,  test__proto2__groups__single__inner__number_ranges,
+  test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__field_descriptors,
+  test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__field_indices_by_name,
+  1,  test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__proto2__groups__single__field_descriptors[4] =
+static const ProtobufCFieldDescriptor test__proto2__groups__single_x7d9d2309__field_descriptors[4] =
 {
   {
     "number",
     1,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Proto2__Groups__Single, has_number),
-    offsetof(Test__Proto2__Groups__Single, number),
+    offsetof(Test__Proto2__Groups__SingleX7d9d2309, has_number),
+    offsetof(Test__Proto2__Groups__SingleX7d9d2309, number),
     NULL,
     NULL,
     0,             /* flags */
@@ -128,8 +128,8 @@ static const ProtobufCFieldDescriptor test__proto2__groups__single__field_descri
     2,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Proto2__Groups__Single, has_text),
-    offsetof(Test__Proto2__Groups__Single, text),
+    offsetof(Test__Proto2__Groups__SingleX7d9d2309, has_text),
+    offsetof(Test__Proto2__Groups__SingleX7d9d2309, text),
     NULL,
     NULL,
     0,             /* flags */
@@ -141,7 +141,7 @@ static const ProtobufCFieldDescriptor test__proto2__groups__single__field_descri
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Proto2__Groups__Single, below),
+    offsetof(Test__Proto2__Groups__SingleX7d9d2309, below),
     &test__proto2__groups__descriptor,
     NULL,
     0,             /* flags */
@@ -152,131 +152,131 @@ static const ProtobufCFieldDescriptor test__proto2__groups__single__field_descri
     4,
     PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Proto2__Groups__Single, n_inner),
-    offsetof(Test__Proto2__Groups__Single, inner),
-    &test__proto2__groups__single__inner__descriptor,
+    offsetof(Test__Proto2__Groups__SingleX7d9d2309, n_inner),
+    offsetof(Test__Proto2__Groups__SingleX7d9d2309, inner),
+    &test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__proto2__groups__single__field_indices_by_name[] = {
+static const unsigned test__proto2__groups__single_x7d9d2309__field_indices_by_name[] = {
   2,   /* field[2] = below */
   3,   /* field[3] = inner */
   0,   /* field[0] = number */
   1,   /* field[1] = text */
 };
-static const ProtobufCIntRange test__proto2__groups__single__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__proto2__groups__single_x7d9d2309__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 4 }
 };
-const ProtobufCMessageDescriptor test__proto2__groups__single__descriptor =
+const ProtobufCMessageDescriptor test__proto2__groups__single_x7d9d2309__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.proto2.Groups.Single",
-  "Single",
-  "Test__Proto2__Groups__Single",
+  "test.proto2.Groups.Single_x7d9d2309",
+  "SingleX7d9d2309",
+  "Test__Proto2__Groups__SingleX7d9d2309",
   "test.proto2",
-  sizeof(Test__Proto2__Groups__Single),
+  sizeof(Test__Proto2__Groups__SingleX7d9d2309),
   4,
-  test__proto2__groups__single__field_descriptors,
-  test__proto2__groups__single__field_indices_by_name,
-  1,  test__proto2__groups__single__number_ranges,
+  test__proto2__groups__single_x7d9d2309__field_descriptors,
+  test__proto2__groups__single_x7d9d2309__field_indices_by_name,
+  1,  test__proto2__groups__single_x7d9d2309__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__proto2__groups__many__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__proto2__groups__many_xafccc7c2__field_descriptors[1] =
 {
   {
     "numbers",
     1,
     PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Proto2__Groups__Many, n_numbers),
-    offsetof(Test__Proto2__Groups__Many, numbers),
+    offsetof(Test__Proto2__Groups__ManyXafccc7c2, n_numbers),
+    offsetof(Test__Proto2__Groups__ManyXafccc7c2, numbers),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__proto2__groups__many__field_indices_by_name[] = {
+static const unsigned test__proto2__groups__many_xafccc7c2__field_indices_by_name[] = {
   0,   /* field[0] = numbers */
 };
-static const ProtobufCIntRange test__proto2__groups__many__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__proto2__groups__many_xafccc7c2__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__proto2__groups__many__descriptor =
+const ProtobufCMessageDescriptor test__proto2__groups__many_xafccc7c2__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.proto2.Groups.Many",
-  "Many",
-  "Test__Proto2__Groups__Many",
+  "test.proto2.Groups.Many_xafccc7c2",
+  "ManyXafccc7c2",
+  "Test__Proto2__Groups__ManyXafccc7c2",
   "test.proto2",
-  sizeof(Test__Proto2__Groups__Many),
+  sizeof(Test__Proto2__Groups__ManyXafccc7c2),
   1,
-  test__proto2__groups__many__field_descriptors,
-  test__proto2__groups__many__field_indices_by_name,
-  1,  test__proto2__groups__many__number_ranges,
+  test__proto2__groups__many_xafccc7c2__field_descriptors,
+  test__proto2__groups__many_xafccc7c2__field_indices_by_name,
+  1,  test__proto2__groups__many_xafccc7c2__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__proto2__groups__chosen__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__proto2__groups__chosen_x41ddd9e3__field_descriptors[1] =
 {
   {
     "content",
     1,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Proto2__Groups__Chosen, has_content),
-    offsetof(Test__Proto2__Groups__Chosen, content),
+    offsetof(Test__Proto2__Groups__ChosenX41ddd9e3, has_content),
+    offsetof(Test__Proto2__Groups__ChosenX41ddd9e3, content),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__proto2__groups__chosen__field_indices_by_name[] = {
+static const unsigned test__proto2__groups__chosen_x41ddd9e3__field_indices_by_name[] = {
   0,   /* field[0] = content */
 };
-static const ProtobufCIntRange test__proto2__groups__chosen__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__proto2__groups__chosen_x41ddd9e3__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__proto2__groups__chosen__descriptor =
+const ProtobufCMessageDescriptor test__proto2__groups__chosen_x41ddd9e3__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.proto2.Groups.Chosen",
-  "Chosen",
-  "Test__Proto2__Groups__Chosen",
+  "test.proto2.Groups.Chosen_x41ddd9e3",
+  "ChosenX41ddd9e3",
+  "Test__Proto2__Groups__ChosenX41ddd9e3",
   "test.proto2",
-  sizeof(Test__Proto2__Groups__Chosen),
+  sizeof(Test__Proto2__Groups__ChosenX41ddd9e3),
   1,
-  test__proto2__groups__chosen__field_descriptors,
-  test__proto2__groups__chosen__field_indices_by_name,
-  1,  test__proto2__groups__chosen__number_ranges,
+  test__proto2__groups__chosen_x41ddd9e3__field_descriptors,
+  test__proto2__groups__chosen_x41ddd9e3__field_indices_by_name,
+  1,  test__proto2__groups__chosen_x41ddd9e3__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-#define test__proto2__groups__far__field_descriptors NULL
-#define test__proto2__groups__far__field_indices_by_name NULL
-#define test__proto2__groups__far__number_ranges NULL
-const ProtobufCMessageDescriptor test__proto2__groups__far__descriptor =
+#define test__proto2__groups__far_x8b20be8e__field_descriptors NULL
+#define test__proto2__groups__far_x8b20be8e__field_indices_by_name NULL
+#define test__proto2__groups__far_x8b20be8e__number_ranges NULL
+const ProtobufCMessageDescriptor test__proto2__groups__far_x8b20be8e__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.proto2.Groups.Far",
-  "Far",
-  "Test__Proto2__Groups__Far",
+  "test.proto2.Groups.Far_x8b20be8e",
+  "FarX8b20be8e",
+  "Test__Proto2__Groups__FarX8b20be8e",
   "test.proto2",
-  sizeof(Test__Proto2__Groups__Far),
+  sizeof(Test__Proto2__Groups__FarX8b20be8e),
   0,
-  test__proto2__groups__far__field_descriptors,
-  test__proto2__groups__far__field_indices_by_name,
-  0,  test__proto2__groups__far__number_ranges,
+  test__proto2__groups__far_x8b20be8e__field_descriptors,
+  test__proto2__groups__far_x8b20be8e__field_indices_by_name,
+  0,  test__proto2__groups__far_x8b20be8e__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -289,7 +289,7 @@ static const ProtobufCFieldDescriptor test__proto2__groups__field_descriptors[6]
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Proto2__Groups, single),
-    &test__proto2__groups__single__descriptor,
+    &test__proto2__groups__single_x7d9d2309__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -301,7 +301,7 @@ static const ProtobufCFieldDescriptor test__proto2__groups__field_descriptors[6]
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Proto2__Groups, choice_case),
     offsetof(Test__Proto2__Groups, chosen),
-    &test__proto2__groups__chosen__descriptor,
+    &test__proto2__groups__chosen_x41ddd9e3__descriptor,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -337,7 +337,7 @@ static const ProtobufCFieldDescriptor test__proto2__groups__field_descriptors[6]
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Proto2__Groups, n_many),
     offsetof(Test__Proto2__Groups, many),
-    &test__proto2__groups__many__descriptor,
+    &test__proto2__groups__many_xafccc7c2__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -349,7 +349,7 @@ static const ProtobufCFieldDescriptor test__proto2__groups__field_descriptors[6]
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Test__Proto2__Groups, far),
-    &test__proto2__groups__far__descriptor,
+    &test__proto2__groups__far_x8b20be8e__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

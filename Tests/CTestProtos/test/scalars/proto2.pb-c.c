@@ -550,7 +550,7 @@ const ProtobufCMessageDescriptor test__scalars__proto2__required__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto2__required_below__mapped_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto2__required_below__mapped_entry_xc2733907__field_descriptors[2] =
 {
   {
     "key",
@@ -558,7 +558,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__required_below__map
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntry, key),
+    offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -570,34 +570,34 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__required_below__map
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntry, value),
+    offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907, value),
     &test__scalars__proto2__required__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto2__required_below__mapped_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto2__required_below__mapped_entry_xc2733907__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto2__required_below__mapped_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto2__required_below__mapped_entry_xc2733907__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto2__required_below__mapped_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto2__required_below__mapped_entry_xc2733907__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto2.RequiredBelow.MappedEntry",
-  "MappedEntry",
-  "Test__Scalars__Proto2__RequiredBelow__MappedEntry",
+  "test.scalars.proto2.RequiredBelow.MappedEntry_xc2733907",
+  "MappedEntryXc2733907",
+  "Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907",
   "test.scalars.proto2",
-  sizeof(Test__Scalars__Proto2__RequiredBelow__MappedEntry),
+  sizeof(Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907),
   2,
-  test__scalars__proto2__required_below__mapped_entry__field_descriptors,
-  test__scalars__proto2__required_below__mapped_entry__field_indices_by_name,
-  1,  test__scalars__proto2__required_below__mapped_entry__number_ranges,
+  test__scalars__proto2__required_below__mapped_entry_xc2733907__field_descriptors,
+  test__scalars__proto2__required_below__mapped_entry_xc2733907__field_indices_by_name,
+  1,  test__scalars__proto2__required_below__mapped_entry_xc2733907__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -634,7 +634,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__required_below__fie
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto2__RequiredBelow, n_mapped),
     offsetof(Test__Scalars__Proto2__RequiredBelow, mapped),
-    &test__scalars__proto2__required_below__mapped_entry__descriptor,
+    &test__scalars__proto2__required_below__mapped_entry_xc2733907__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1404,7 +1404,7 @@ const ProtobufCMessageDescriptor test__scalars__proto2__choice__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_double_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_double_entry_x534420ff__field_descriptors[2] =
 {
   {
     "key",
@@ -1412,7 +1412,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_double_ent
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntry, key),
+    offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1424,38 +1424,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_double_ent
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_DOUBLE,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntry, value),
+    offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto2__maps__by_double_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto2__maps__by_double_entry_x534420ff__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto2__maps__by_double_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto2__maps__by_double_entry_x534420ff__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_double_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_double_entry_x534420ff__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto2.Maps.ByDoubleEntry",
-  "ByDoubleEntry",
-  "Test__Scalars__Proto2__Maps__ByDoubleEntry",
+  "test.scalars.proto2.Maps.ByDoubleEntry_x534420ff",
+  "ByDoubleEntryX534420ff",
+  "Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff",
   "test.scalars.proto2",
-  sizeof(Test__Scalars__Proto2__Maps__ByDoubleEntry),
+  sizeof(Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff),
   2,
-  test__scalars__proto2__maps__by_double_entry__field_descriptors,
-  test__scalars__proto2__maps__by_double_entry__field_indices_by_name,
-  1,  test__scalars__proto2__maps__by_double_entry__number_ranges,
+  test__scalars__proto2__maps__by_double_entry_x534420ff__field_descriptors,
+  test__scalars__proto2__maps__by_double_entry_x534420ff__field_indices_by_name,
+  1,  test__scalars__proto2__maps__by_double_entry_x534420ff__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_float_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_float_entry_x3609c886__field_descriptors[2] =
 {
   {
     "key",
@@ -1463,7 +1463,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_float_entr
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByFloatEntry, key),
+    offsetof(Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1475,38 +1475,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_float_entr
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_FLOAT,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByFloatEntry, value),
+    offsetof(Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto2__maps__by_float_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto2__maps__by_float_entry_x3609c886__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto2__maps__by_float_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto2__maps__by_float_entry_x3609c886__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_float_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_float_entry_x3609c886__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto2.Maps.ByFloatEntry",
-  "ByFloatEntry",
-  "Test__Scalars__Proto2__Maps__ByFloatEntry",
+  "test.scalars.proto2.Maps.ByFloatEntry_x3609c886",
+  "ByFloatEntryX3609c886",
+  "Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886",
   "test.scalars.proto2",
-  sizeof(Test__Scalars__Proto2__Maps__ByFloatEntry),
+  sizeof(Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886),
   2,
-  test__scalars__proto2__maps__by_float_entry__field_descriptors,
-  test__scalars__proto2__maps__by_float_entry__field_indices_by_name,
-  1,  test__scalars__proto2__maps__by_float_entry__number_ranges,
+  test__scalars__proto2__maps__by_float_entry_x3609c886__field_descriptors,
+  test__scalars__proto2__maps__by_float_entry_x3609c886__field_indices_by_name,
+  1,  test__scalars__proto2__maps__by_float_entry_x3609c886__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_int32_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_int32_entry_x52e6df24__field_descriptors[2] =
 {
   {
     "key",
@@ -1514,7 +1514,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_int32_entr
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByInt32Entry, key),
+    offsetof(Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1526,38 +1526,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_int32_entr
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByInt32Entry, value),
+    offsetof(Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto2__maps__by_int32_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto2__maps__by_int32_entry_x52e6df24__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto2__maps__by_int32_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto2__maps__by_int32_entry_x52e6df24__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_int32_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_int32_entry_x52e6df24__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto2.Maps.ByInt32Entry",
-  "ByInt32Entry",
-  "Test__Scalars__Proto2__Maps__ByInt32Entry",
+  "test.scalars.proto2.Maps.ByInt32Entry_x52e6df24",
+  "ByInt32EntryX52e6df24",
+  "Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24",
   "test.scalars.proto2",
-  sizeof(Test__Scalars__Proto2__Maps__ByInt32Entry),
+  sizeof(Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24),
   2,
-  test__scalars__proto2__maps__by_int32_entry__field_descriptors,
-  test__scalars__proto2__maps__by_int32_entry__field_indices_by_name,
-  1,  test__scalars__proto2__maps__by_int32_entry__number_ranges,
+  test__scalars__proto2__maps__by_int32_entry_x52e6df24__field_descriptors,
+  test__scalars__proto2__maps__by_int32_entry_x52e6df24__field_indices_by_name,
+  1,  test__scalars__proto2__maps__by_int32_entry_x52e6df24__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_int64_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_int64_entry_xf47b1181__field_descriptors[2] =
 {
   {
     "key",
@@ -1565,7 +1565,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_int64_entr
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByInt64Entry, key),
+    offsetof(Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1577,38 +1577,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_int64_entr
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_INT64,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByInt64Entry, value),
+    offsetof(Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto2__maps__by_int64_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto2__maps__by_int64_entry_xf47b1181__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto2__maps__by_int64_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto2__maps__by_int64_entry_xf47b1181__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_int64_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_int64_entry_xf47b1181__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto2.Maps.ByInt64Entry",
-  "ByInt64Entry",
-  "Test__Scalars__Proto2__Maps__ByInt64Entry",
+  "test.scalars.proto2.Maps.ByInt64Entry_xf47b1181",
+  "ByInt64EntryXf47b1181",
+  "Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181",
   "test.scalars.proto2",
-  sizeof(Test__Scalars__Proto2__Maps__ByInt64Entry),
+  sizeof(Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181),
   2,
-  test__scalars__proto2__maps__by_int64_entry__field_descriptors,
-  test__scalars__proto2__maps__by_int64_entry__field_indices_by_name,
-  1,  test__scalars__proto2__maps__by_int64_entry__number_ranges,
+  test__scalars__proto2__maps__by_int64_entry_xf47b1181__field_descriptors,
+  test__scalars__proto2__maps__by_int64_entry_xf47b1181__field_indices_by_name,
+  1,  test__scalars__proto2__maps__by_int64_entry_xf47b1181__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_uint32_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__field_descriptors[2] =
 {
   {
     "key",
@@ -1616,7 +1616,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_uint32_ent
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByUint32Entry, key),
+    offsetof(Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1628,38 +1628,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_uint32_ent
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_UINT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByUint32Entry, value),
+    offsetof(Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto2__maps__by_uint32_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto2__maps__by_uint32_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_uint32_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto2.Maps.ByUint32Entry",
-  "ByUint32Entry",
-  "Test__Scalars__Proto2__Maps__ByUint32Entry",
+  "test.scalars.proto2.Maps.ByUint32Entry_xfc7b0bb3",
+  "ByUint32EntryXfc7b0bb3",
+  "Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3",
   "test.scalars.proto2",
-  sizeof(Test__Scalars__Proto2__Maps__ByUint32Entry),
+  sizeof(Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3),
   2,
-  test__scalars__proto2__maps__by_uint32_entry__field_descriptors,
-  test__scalars__proto2__maps__by_uint32_entry__field_indices_by_name,
-  1,  test__scalars__proto2__maps__by_uint32_entry__number_ranges,
+  test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__field_descriptors,
+  test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__field_indices_by_name,
+  1,  test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_uint64_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__field_descriptors[2] =
 {
   {
     "key",
@@ -1667,7 +1667,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_uint64_ent
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByUint64Entry, key),
+    offsetof(Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1679,38 +1679,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_uint64_ent
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_UINT64,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByUint64Entry, value),
+    offsetof(Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto2__maps__by_uint64_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto2__maps__by_uint64_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_uint64_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto2.Maps.ByUint64Entry",
-  "ByUint64Entry",
-  "Test__Scalars__Proto2__Maps__ByUint64Entry",
+  "test.scalars.proto2.Maps.ByUint64Entry_xd9db1abe",
+  "ByUint64EntryXd9db1abe",
+  "Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe",
   "test.scalars.proto2",
-  sizeof(Test__Scalars__Proto2__Maps__ByUint64Entry),
+  sizeof(Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe),
   2,
-  test__scalars__proto2__maps__by_uint64_entry__field_descriptors,
-  test__scalars__proto2__maps__by_uint64_entry__field_indices_by_name,
-  1,  test__scalars__proto2__maps__by_uint64_entry__number_ranges,
+  test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__field_descriptors,
+  test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__field_indices_by_name,
+  1,  test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_sint32_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_sint32_entry_x929a6a81__field_descriptors[2] =
 {
   {
     "key",
@@ -1718,7 +1718,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_sint32_ent
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__BySint32Entry, key),
+    offsetof(Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1730,38 +1730,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_sint32_ent
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_SINT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__BySint32Entry, value),
+    offsetof(Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto2__maps__by_sint32_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto2__maps__by_sint32_entry_x929a6a81__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto2__maps__by_sint32_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto2__maps__by_sint32_entry_x929a6a81__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_sint32_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_sint32_entry_x929a6a81__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto2.Maps.BySint32Entry",
-  "BySint32Entry",
-  "Test__Scalars__Proto2__Maps__BySint32Entry",
+  "test.scalars.proto2.Maps.BySint32Entry_x929a6a81",
+  "BySint32EntryX929a6a81",
+  "Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81",
   "test.scalars.proto2",
-  sizeof(Test__Scalars__Proto2__Maps__BySint32Entry),
+  sizeof(Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81),
   2,
-  test__scalars__proto2__maps__by_sint32_entry__field_descriptors,
-  test__scalars__proto2__maps__by_sint32_entry__field_indices_by_name,
-  1,  test__scalars__proto2__maps__by_sint32_entry__number_ranges,
+  test__scalars__proto2__maps__by_sint32_entry_x929a6a81__field_descriptors,
+  test__scalars__proto2__maps__by_sint32_entry_x929a6a81__field_indices_by_name,
+  1,  test__scalars__proto2__maps__by_sint32_entry_x929a6a81__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_sint64_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_sint64_entry_x223d2160__field_descriptors[2] =
 {
   {
     "key",
@@ -1769,7 +1769,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_sint64_ent
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__BySint64Entry, key),
+    offsetof(Test__Scalars__Proto2__Maps__BySint64EntryX223d2160, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1781,38 +1781,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_sint64_ent
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_SINT64,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__BySint64Entry, value),
+    offsetof(Test__Scalars__Proto2__Maps__BySint64EntryX223d2160, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto2__maps__by_sint64_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto2__maps__by_sint64_entry_x223d2160__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto2__maps__by_sint64_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto2__maps__by_sint64_entry_x223d2160__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_sint64_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_sint64_entry_x223d2160__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto2.Maps.BySint64Entry",
-  "BySint64Entry",
-  "Test__Scalars__Proto2__Maps__BySint64Entry",
+  "test.scalars.proto2.Maps.BySint64Entry_x223d2160",
+  "BySint64EntryX223d2160",
+  "Test__Scalars__Proto2__Maps__BySint64EntryX223d2160",
   "test.scalars.proto2",
-  sizeof(Test__Scalars__Proto2__Maps__BySint64Entry),
+  sizeof(Test__Scalars__Proto2__Maps__BySint64EntryX223d2160),
   2,
-  test__scalars__proto2__maps__by_sint64_entry__field_descriptors,
-  test__scalars__proto2__maps__by_sint64_entry__field_indices_by_name,
-  1,  test__scalars__proto2__maps__by_sint64_entry__number_ranges,
+  test__scalars__proto2__maps__by_sint64_entry_x223d2160__field_descriptors,
+  test__scalars__proto2__maps__by_sint64_entry_x223d2160__field_indices_by_name,
+  1,  test__scalars__proto2__maps__by_sint64_entry_x223d2160__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_fixed32_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__field_descriptors[2] =
 {
   {
     "key",
@@ -1820,7 +1820,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_fixed32_en
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByFixed32Entry, key),
+    offsetof(Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1832,38 +1832,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_fixed32_en
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_FIXED32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByFixed32Entry, value),
+    offsetof(Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto2__maps__by_fixed32_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto2__maps__by_fixed32_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_fixed32_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto2.Maps.ByFixed32Entry",
-  "ByFixed32Entry",
-  "Test__Scalars__Proto2__Maps__ByFixed32Entry",
+  "test.scalars.proto2.Maps.ByFixed32Entry_x267ffae1",
+  "ByFixed32EntryX267ffae1",
+  "Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1",
   "test.scalars.proto2",
-  sizeof(Test__Scalars__Proto2__Maps__ByFixed32Entry),
+  sizeof(Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1),
   2,
-  test__scalars__proto2__maps__by_fixed32_entry__field_descriptors,
-  test__scalars__proto2__maps__by_fixed32_entry__field_indices_by_name,
-  1,  test__scalars__proto2__maps__by_fixed32_entry__number_ranges,
+  test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__field_descriptors,
+  test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__field_indices_by_name,
+  1,  test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_fixed64_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__field_descriptors[2] =
 {
   {
     "key",
@@ -1871,7 +1871,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_fixed64_en
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByFixed64Entry, key),
+    offsetof(Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1883,38 +1883,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_fixed64_en
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_FIXED64,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByFixed64Entry, value),
+    offsetof(Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto2__maps__by_fixed64_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto2__maps__by_fixed64_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_fixed64_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto2.Maps.ByFixed64Entry",
-  "ByFixed64Entry",
-  "Test__Scalars__Proto2__Maps__ByFixed64Entry",
+  "test.scalars.proto2.Maps.ByFixed64Entry_x0da39a40",
+  "ByFixed64EntryX0da39a40",
+  "Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40",
   "test.scalars.proto2",
-  sizeof(Test__Scalars__Proto2__Maps__ByFixed64Entry),
+  sizeof(Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40),
   2,
-  test__scalars__proto2__maps__by_fixed64_entry__field_descriptors,
-  test__scalars__proto2__maps__by_fixed64_entry__field_indices_by_name,
-  1,  test__scalars__proto2__maps__by_fixed64_entry__number_ranges,
+  test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__field_descriptors,
+  test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__field_indices_by_name,
+  1,  test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_sfixed32_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__field_descriptors[2] =
 {
   {
     "key",
@@ -1922,7 +1922,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_sfixed32_e
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__BySfixed32Entry, key),
+    offsetof(Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1934,38 +1934,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_sfixed32_e
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_SFIXED32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__BySfixed32Entry, value),
+    offsetof(Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto2__maps__by_sfixed32_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto2__maps__by_sfixed32_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_sfixed32_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto2.Maps.BySfixed32Entry",
-  "BySfixed32Entry",
-  "Test__Scalars__Proto2__Maps__BySfixed32Entry",
+  "test.scalars.proto2.Maps.BySfixed32Entry_x8d233800",
+  "BySfixed32EntryX8d233800",
+  "Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800",
   "test.scalars.proto2",
-  sizeof(Test__Scalars__Proto2__Maps__BySfixed32Entry),
+  sizeof(Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800),
   2,
-  test__scalars__proto2__maps__by_sfixed32_entry__field_descriptors,
-  test__scalars__proto2__maps__by_sfixed32_entry__field_indices_by_name,
-  1,  test__scalars__proto2__maps__by_sfixed32_entry__number_ranges,
+  test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__field_descriptors,
+  test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__field_indices_by_name,
+  1,  test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_sfixed64_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__field_descriptors[2] =
 {
   {
     "key",
@@ -1973,7 +1973,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_sfixed64_e
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__BySfixed64Entry, key),
+    offsetof(Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1985,38 +1985,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_sfixed64_e
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_SFIXED64,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__BySfixed64Entry, value),
+    offsetof(Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto2__maps__by_sfixed64_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto2__maps__by_sfixed64_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_sfixed64_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto2.Maps.BySfixed64Entry",
-  "BySfixed64Entry",
-  "Test__Scalars__Proto2__Maps__BySfixed64Entry",
+  "test.scalars.proto2.Maps.BySfixed64Entry_x34d5322d",
+  "BySfixed64EntryX34d5322d",
+  "Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d",
   "test.scalars.proto2",
-  sizeof(Test__Scalars__Proto2__Maps__BySfixed64Entry),
+  sizeof(Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d),
   2,
-  test__scalars__proto2__maps__by_sfixed64_entry__field_descriptors,
-  test__scalars__proto2__maps__by_sfixed64_entry__field_indices_by_name,
-  1,  test__scalars__proto2__maps__by_sfixed64_entry__number_ranges,
+  test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__field_descriptors,
+  test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__field_indices_by_name,
+  1,  test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_bool_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_bool_entry_x03681ac8__field_descriptors[2] =
 {
   {
     "key",
@@ -2024,7 +2024,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_bool_entry
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByBoolEntry, key),
+    offsetof(Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -2036,38 +2036,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_bool_entry
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BOOL,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByBoolEntry, value),
+    offsetof(Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto2__maps__by_bool_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto2__maps__by_bool_entry_x03681ac8__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto2__maps__by_bool_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto2__maps__by_bool_entry_x03681ac8__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_bool_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_bool_entry_x03681ac8__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto2.Maps.ByBoolEntry",
-  "ByBoolEntry",
-  "Test__Scalars__Proto2__Maps__ByBoolEntry",
+  "test.scalars.proto2.Maps.ByBoolEntry_x03681ac8",
+  "ByBoolEntryX03681ac8",
+  "Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8",
   "test.scalars.proto2",
-  sizeof(Test__Scalars__Proto2__Maps__ByBoolEntry),
+  sizeof(Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8),
   2,
-  test__scalars__proto2__maps__by_bool_entry__field_descriptors,
-  test__scalars__proto2__maps__by_bool_entry__field_indices_by_name,
-  1,  test__scalars__proto2__maps__by_bool_entry__number_ranges,
+  test__scalars__proto2__maps__by_bool_entry_x03681ac8__field_descriptors,
+  test__scalars__proto2__maps__by_bool_entry_x03681ac8__field_indices_by_name,
+  1,  test__scalars__proto2__maps__by_bool_entry_x03681ac8__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_string_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_string_entry_x1e5ee13b__field_descriptors[2] =
 {
   {
     "key",
@@ -2075,7 +2075,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_string_ent
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByStringEntry, key),
+    offsetof(Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -2087,38 +2087,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_string_ent
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByStringEntry, value),
+    offsetof(Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto2__maps__by_string_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto2__maps__by_string_entry_x1e5ee13b__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto2__maps__by_string_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto2__maps__by_string_entry_x1e5ee13b__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_string_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_string_entry_x1e5ee13b__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto2.Maps.ByStringEntry",
-  "ByStringEntry",
-  "Test__Scalars__Proto2__Maps__ByStringEntry",
+  "test.scalars.proto2.Maps.ByStringEntry_x1e5ee13b",
+  "ByStringEntryX1e5ee13b",
+  "Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b",
   "test.scalars.proto2",
-  sizeof(Test__Scalars__Proto2__Maps__ByStringEntry),
+  sizeof(Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b),
   2,
-  test__scalars__proto2__maps__by_string_entry__field_descriptors,
-  test__scalars__proto2__maps__by_string_entry__field_indices_by_name,
-  1,  test__scalars__proto2__maps__by_string_entry__number_ranges,
+  test__scalars__proto2__maps__by_string_entry_x1e5ee13b__field_descriptors,
+  test__scalars__proto2__maps__by_string_entry_x1e5ee13b__field_indices_by_name,
+  1,  test__scalars__proto2__maps__by_string_entry_x1e5ee13b__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_bytes_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__field_descriptors[2] =
 {
   {
     "key",
@@ -2126,7 +2126,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_bytes_entr
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByBytesEntry, key),
+    offsetof(Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -2138,38 +2138,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_bytes_entr
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByBytesEntry, value),
+    offsetof(Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto2__maps__by_bytes_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto2__maps__by_bytes_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_bytes_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto2.Maps.ByBytesEntry",
-  "ByBytesEntry",
-  "Test__Scalars__Proto2__Maps__ByBytesEntry",
+  "test.scalars.proto2.Maps.ByBytesEntry_xfe5a2469",
+  "ByBytesEntryXfe5a2469",
+  "Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469",
   "test.scalars.proto2",
-  sizeof(Test__Scalars__Proto2__Maps__ByBytesEntry),
+  sizeof(Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469),
   2,
-  test__scalars__proto2__maps__by_bytes_entry__field_descriptors,
-  test__scalars__proto2__maps__by_bytes_entry__field_indices_by_name,
-  1,  test__scalars__proto2__maps__by_bytes_entry__number_ranges,
+  test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__field_descriptors,
+  test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__field_indices_by_name,
+  1,  test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_level_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_level_entry_xa0ca842a__field_descriptors[2] =
 {
   {
     "key",
@@ -2177,7 +2177,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_level_entr
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByLevelEntry, key),
+    offsetof(Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -2189,38 +2189,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_level_entr
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByLevelEntry, value),
+    offsetof(Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto2__maps__by_level_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto2__maps__by_level_entry_xa0ca842a__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto2__maps__by_level_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto2__maps__by_level_entry_xa0ca842a__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_level_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_level_entry_xa0ca842a__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto2.Maps.ByLevelEntry",
-  "ByLevelEntry",
-  "Test__Scalars__Proto2__Maps__ByLevelEntry",
+  "test.scalars.proto2.Maps.ByLevelEntry_xa0ca842a",
+  "ByLevelEntryXa0ca842a",
+  "Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a",
   "test.scalars.proto2",
-  sizeof(Test__Scalars__Proto2__Maps__ByLevelEntry),
+  sizeof(Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a),
   2,
-  test__scalars__proto2__maps__by_level_entry__field_descriptors,
-  test__scalars__proto2__maps__by_level_entry__field_indices_by_name,
-  1,  test__scalars__proto2__maps__by_level_entry__number_ranges,
+  test__scalars__proto2__maps__by_level_entry_xa0ca842a__field_descriptors,
+  test__scalars__proto2__maps__by_level_entry_xa0ca842a__field_indices_by_name,
+  1,  test__scalars__proto2__maps__by_level_entry_xa0ca842a__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_point_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_point_entry_x327d0fba__field_descriptors[2] =
 {
   {
     "key",
@@ -2228,7 +2228,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_point_entr
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByPointEntry, key),
+    offsetof(Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -2240,34 +2240,34 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__by_point_entr
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto2__Maps__ByPointEntry, value),
+    offsetof(Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba, value),
     &test__scalars__proto2__point__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto2__maps__by_point_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto2__maps__by_point_entry_x327d0fba__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto2__maps__by_point_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto2__maps__by_point_entry_x327d0fba__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_point_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_point_entry_x327d0fba__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto2.Maps.ByPointEntry",
-  "ByPointEntry",
-  "Test__Scalars__Proto2__Maps__ByPointEntry",
+  "test.scalars.proto2.Maps.ByPointEntry_x327d0fba",
+  "ByPointEntryX327d0fba",
+  "Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba",
   "test.scalars.proto2",
-  sizeof(Test__Scalars__Proto2__Maps__ByPointEntry),
+  sizeof(Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba),
   2,
-  test__scalars__proto2__maps__by_point_entry__field_descriptors,
-  test__scalars__proto2__maps__by_point_entry__field_indices_by_name,
-  1,  test__scalars__proto2__maps__by_point_entry__number_ranges,
+  test__scalars__proto2__maps__by_point_entry_x327d0fba__field_descriptors,
+  test__scalars__proto2__maps__by_point_entry_x327d0fba__field_indices_by_name,
+  1,  test__scalars__proto2__maps__by_point_entry_x327d0fba__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -2280,7 +2280,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto2__Maps, n_by_double),
     offsetof(Test__Scalars__Proto2__Maps, by_double),
-    &test__scalars__proto2__maps__by_double_entry__descriptor,
+    &test__scalars__proto2__maps__by_double_entry_x534420ff__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2292,7 +2292,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto2__Maps, n_by_float),
     offsetof(Test__Scalars__Proto2__Maps, by_float),
-    &test__scalars__proto2__maps__by_float_entry__descriptor,
+    &test__scalars__proto2__maps__by_float_entry_x3609c886__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2304,7 +2304,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto2__Maps, n_by_int32),
     offsetof(Test__Scalars__Proto2__Maps, by_int32),
-    &test__scalars__proto2__maps__by_int32_entry__descriptor,
+    &test__scalars__proto2__maps__by_int32_entry_x52e6df24__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2316,7 +2316,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto2__Maps, n_by_int64),
     offsetof(Test__Scalars__Proto2__Maps, by_int64),
-    &test__scalars__proto2__maps__by_int64_entry__descriptor,
+    &test__scalars__proto2__maps__by_int64_entry_xf47b1181__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2328,7 +2328,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto2__Maps, n_by_uint32),
     offsetof(Test__Scalars__Proto2__Maps, by_uint32),
-    &test__scalars__proto2__maps__by_uint32_entry__descriptor,
+    &test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2340,7 +2340,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto2__Maps, n_by_uint64),
     offsetof(Test__Scalars__Proto2__Maps, by_uint64),
-    &test__scalars__proto2__maps__by_uint64_entry__descriptor,
+    &test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2352,7 +2352,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto2__Maps, n_by_sint32),
     offsetof(Test__Scalars__Proto2__Maps, by_sint32),
-    &test__scalars__proto2__maps__by_sint32_entry__descriptor,
+    &test__scalars__proto2__maps__by_sint32_entry_x929a6a81__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2364,7 +2364,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto2__Maps, n_by_sint64),
     offsetof(Test__Scalars__Proto2__Maps, by_sint64),
-    &test__scalars__proto2__maps__by_sint64_entry__descriptor,
+    &test__scalars__proto2__maps__by_sint64_entry_x223d2160__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2376,7 +2376,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto2__Maps, n_by_fixed32),
     offsetof(Test__Scalars__Proto2__Maps, by_fixed32),
-    &test__scalars__proto2__maps__by_fixed32_entry__descriptor,
+    &test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2388,7 +2388,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto2__Maps, n_by_fixed64),
     offsetof(Test__Scalars__Proto2__Maps, by_fixed64),
-    &test__scalars__proto2__maps__by_fixed64_entry__descriptor,
+    &test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2400,7 +2400,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto2__Maps, n_by_sfixed32),
     offsetof(Test__Scalars__Proto2__Maps, by_sfixed32),
-    &test__scalars__proto2__maps__by_sfixed32_entry__descriptor,
+    &test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2412,7 +2412,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto2__Maps, n_by_sfixed64),
     offsetof(Test__Scalars__Proto2__Maps, by_sfixed64),
-    &test__scalars__proto2__maps__by_sfixed64_entry__descriptor,
+    &test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2424,7 +2424,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto2__Maps, n_by_bool),
     offsetof(Test__Scalars__Proto2__Maps, by_bool),
-    &test__scalars__proto2__maps__by_bool_entry__descriptor,
+    &test__scalars__proto2__maps__by_bool_entry_x03681ac8__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2436,7 +2436,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto2__Maps, n_by_string),
     offsetof(Test__Scalars__Proto2__Maps, by_string),
-    &test__scalars__proto2__maps__by_string_entry__descriptor,
+    &test__scalars__proto2__maps__by_string_entry_x1e5ee13b__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2448,7 +2448,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto2__Maps, n_by_bytes),
     offsetof(Test__Scalars__Proto2__Maps, by_bytes),
-    &test__scalars__proto2__maps__by_bytes_entry__descriptor,
+    &test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2460,7 +2460,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto2__Maps, n_by_level),
     offsetof(Test__Scalars__Proto2__Maps, by_level),
-    &test__scalars__proto2__maps__by_level_entry__descriptor,
+    &test__scalars__proto2__maps__by_level_entry_xa0ca842a__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2472,7 +2472,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto2__maps__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto2__Maps, n_by_point),
     offsetof(Test__Scalars__Proto2__Maps, by_point),
-    &test__scalars__proto2__maps__by_point_entry__descriptor,
+    &test__scalars__proto2__maps__by_point_entry_x327d0fba__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

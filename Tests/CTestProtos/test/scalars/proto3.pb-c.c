@@ -1302,7 +1302,7 @@ const ProtobufCMessageDescriptor test__scalars__proto3__choice__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_double_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_double_entry_x6c92d9af__field_descriptors[2] =
 {
   {
     "key",
@@ -1310,7 +1310,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_doub
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByDoubleEntry, key),
+    offsetof(Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1322,38 +1322,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_doub
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_DOUBLE,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByDoubleEntry, value),
+    offsetof(Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_values__by_double_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_values__by_double_entry_x6c92d9af__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_values__by_double_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_values__by_double_entry_x6c92d9af__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_double_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_double_entry_x6c92d9af__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapValues.ByDoubleEntry",
-  "ByDoubleEntry",
-  "Test__Scalars__Proto3__MapValues__ByDoubleEntry",
+  "test.scalars.proto3.MapValues.ByDoubleEntry_x6c92d9af",
+  "ByDoubleEntryX6c92d9af",
+  "Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapValues__ByDoubleEntry),
+  sizeof(Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af),
   2,
-  test__scalars__proto3__map_values__by_double_entry__field_descriptors,
-  test__scalars__proto3__map_values__by_double_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_values__by_double_entry__number_ranges,
+  test__scalars__proto3__map_values__by_double_entry_x6c92d9af__field_descriptors,
+  test__scalars__proto3__map_values__by_double_entry_x6c92d9af__field_indices_by_name,
+  1,  test__scalars__proto3__map_values__by_double_entry_x6c92d9af__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_float_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_float_entry_xead5cf96__field_descriptors[2] =
 {
   {
     "key",
@@ -1361,7 +1361,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_floa
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByFloatEntry, key),
+    offsetof(Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1373,38 +1373,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_floa
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_FLOAT,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByFloatEntry, value),
+    offsetof(Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_values__by_float_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_values__by_float_entry_xead5cf96__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_values__by_float_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_values__by_float_entry_xead5cf96__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_float_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_float_entry_xead5cf96__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapValues.ByFloatEntry",
-  "ByFloatEntry",
-  "Test__Scalars__Proto3__MapValues__ByFloatEntry",
+  "test.scalars.proto3.MapValues.ByFloatEntry_xead5cf96",
+  "ByFloatEntryXead5cf96",
+  "Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapValues__ByFloatEntry),
+  sizeof(Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96),
   2,
-  test__scalars__proto3__map_values__by_float_entry__field_descriptors,
-  test__scalars__proto3__map_values__by_float_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_values__by_float_entry__number_ranges,
+  test__scalars__proto3__map_values__by_float_entry_xead5cf96__field_descriptors,
+  test__scalars__proto3__map_values__by_float_entry_xead5cf96__field_indices_by_name,
+  1,  test__scalars__proto3__map_values__by_float_entry_xead5cf96__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_int32_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__field_descriptors[2] =
 {
   {
     "key",
@@ -1412,7 +1412,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_int3
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByInt32Entry, key),
+    offsetof(Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1424,38 +1424,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_int3
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByInt32Entry, value),
+    offsetof(Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_values__by_int32_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_values__by_int32_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_int32_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapValues.ByInt32Entry",
-  "ByInt32Entry",
-  "Test__Scalars__Proto3__MapValues__ByInt32Entry",
+  "test.scalars.proto3.MapValues.ByInt32Entry_x3530ebf4",
+  "ByInt32EntryX3530ebf4",
+  "Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapValues__ByInt32Entry),
+  sizeof(Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4),
   2,
-  test__scalars__proto3__map_values__by_int32_entry__field_descriptors,
-  test__scalars__proto3__map_values__by_int32_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_values__by_int32_entry__number_ranges,
+  test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__field_descriptors,
+  test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__field_indices_by_name,
+  1,  test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_int64_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__field_descriptors[2] =
 {
   {
     "key",
@@ -1463,7 +1463,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_int6
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByInt64Entry, key),
+    offsetof(Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1475,38 +1475,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_int6
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT64,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByInt64Entry, value),
+    offsetof(Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_values__by_int64_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_values__by_int64_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_int64_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapValues.ByInt64Entry",
-  "ByInt64Entry",
-  "Test__Scalars__Proto3__MapValues__ByInt64Entry",
+  "test.scalars.proto3.MapValues.ByInt64Entry_xfbaf85d1",
+  "ByInt64EntryXfbaf85d1",
+  "Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapValues__ByInt64Entry),
+  sizeof(Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1),
   2,
-  test__scalars__proto3__map_values__by_int64_entry__field_descriptors,
-  test__scalars__proto3__map_values__by_int64_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_values__by_int64_entry__number_ranges,
+  test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__field_descriptors,
+  test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__field_indices_by_name,
+  1,  test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_uint32_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__field_descriptors[2] =
 {
   {
     "key",
@@ -1514,7 +1514,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_uint
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByUint32Entry, key),
+    offsetof(Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1526,38 +1526,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_uint
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_UINT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByUint32Entry, value),
+    offsetof(Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_values__by_uint32_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_values__by_uint32_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_uint32_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapValues.ByUint32Entry",
-  "ByUint32Entry",
-  "Test__Scalars__Proto3__MapValues__ByUint32Entry",
+  "test.scalars.proto3.MapValues.ByUint32Entry_xf04ee203",
+  "ByUint32EntryXf04ee203",
+  "Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapValues__ByUint32Entry),
+  sizeof(Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203),
   2,
-  test__scalars__proto3__map_values__by_uint32_entry__field_descriptors,
-  test__scalars__proto3__map_values__by_uint32_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_values__by_uint32_entry__number_ranges,
+  test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__field_descriptors,
+  test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__field_indices_by_name,
+  1,  test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_uint64_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__field_descriptors[2] =
 {
   {
     "key",
@@ -1565,7 +1565,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_uint
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByUint64Entry, key),
+    offsetof(Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1577,38 +1577,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_uint
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_UINT64,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByUint64Entry, value),
+    offsetof(Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_values__by_uint64_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_values__by_uint64_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_uint64_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapValues.ByUint64Entry",
-  "ByUint64Entry",
-  "Test__Scalars__Proto3__MapValues__ByUint64Entry",
+  "test.scalars.proto3.MapValues.ByUint64Entry_x0eb7b8ce",
+  "ByUint64EntryX0eb7b8ce",
+  "Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapValues__ByUint64Entry),
+  sizeof(Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce),
   2,
-  test__scalars__proto3__map_values__by_uint64_entry__field_descriptors,
-  test__scalars__proto3__map_values__by_uint64_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_values__by_uint64_entry__number_ranges,
+  test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__field_descriptors,
+  test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__field_indices_by_name,
+  1,  test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_sint32_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__field_descriptors[2] =
 {
   {
     "key",
@@ -1616,7 +1616,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_sint
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__BySint32Entry, key),
+    offsetof(Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1628,38 +1628,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_sint
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_SINT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__BySint32Entry, value),
+    offsetof(Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_values__by_sint32_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_values__by_sint32_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_sint32_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapValues.BySint32Entry",
-  "BySint32Entry",
-  "Test__Scalars__Proto3__MapValues__BySint32Entry",
+  "test.scalars.proto3.MapValues.BySint32Entry_xaf97ddd1",
+  "BySint32EntryXaf97ddd1",
+  "Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapValues__BySint32Entry),
+  sizeof(Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1),
   2,
-  test__scalars__proto3__map_values__by_sint32_entry__field_descriptors,
-  test__scalars__proto3__map_values__by_sint32_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_values__by_sint32_entry__number_ranges,
+  test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__field_descriptors,
+  test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__field_indices_by_name,
+  1,  test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_sint64_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__field_descriptors[2] =
 {
   {
     "key",
@@ -1667,7 +1667,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_sint
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__BySint64Entry, key),
+    offsetof(Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1679,38 +1679,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_sint
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_SINT64,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__BySint64Entry, value),
+    offsetof(Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_values__by_sint64_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_values__by_sint64_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_sint64_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapValues.BySint64Entry",
-  "BySint64Entry",
-  "Test__Scalars__Proto3__MapValues__BySint64Entry",
+  "test.scalars.proto3.MapValues.BySint64Entry_xc431e2b0",
+  "BySint64EntryXc431e2b0",
+  "Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapValues__BySint64Entry),
+  sizeof(Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0),
   2,
-  test__scalars__proto3__map_values__by_sint64_entry__field_descriptors,
-  test__scalars__proto3__map_values__by_sint64_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_values__by_sint64_entry__number_ranges,
+  test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__field_descriptors,
+  test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__field_indices_by_name,
+  1,  test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_fixed32_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__field_descriptors[2] =
 {
   {
     "key",
@@ -1718,7 +1718,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_fixe
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByFixed32Entry, key),
+    offsetof(Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1730,38 +1730,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_fixe
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_FIXED32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByFixed32Entry, value),
+    offsetof(Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_values__by_fixed32_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_values__by_fixed32_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_fixed32_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapValues.ByFixed32Entry",
-  "ByFixed32Entry",
-  "Test__Scalars__Proto3__MapValues__ByFixed32Entry",
+  "test.scalars.proto3.MapValues.ByFixed32Entry_xaac553f1",
+  "ByFixed32EntryXaac553f1",
+  "Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapValues__ByFixed32Entry),
+  sizeof(Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1),
   2,
-  test__scalars__proto3__map_values__by_fixed32_entry__field_descriptors,
-  test__scalars__proto3__map_values__by_fixed32_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_values__by_fixed32_entry__number_ranges,
+  test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__field_descriptors,
+  test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__field_indices_by_name,
+  1,  test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_fixed64_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__field_descriptors[2] =
 {
   {
     "key",
@@ -1769,7 +1769,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_fixe
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByFixed64Entry, key),
+    offsetof(Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1781,38 +1781,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_fixe
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_FIXED64,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByFixed64Entry, value),
+    offsetof(Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_values__by_fixed64_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_values__by_fixed64_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_fixed64_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapValues.ByFixed64Entry",
-  "ByFixed64Entry",
-  "Test__Scalars__Proto3__MapValues__ByFixed64Entry",
+  "test.scalars.proto3.MapValues.ByFixed64Entry_x932047d0",
+  "ByFixed64EntryX932047d0",
+  "Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapValues__ByFixed64Entry),
+  sizeof(Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0),
   2,
-  test__scalars__proto3__map_values__by_fixed64_entry__field_descriptors,
-  test__scalars__proto3__map_values__by_fixed64_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_values__by_fixed64_entry__number_ranges,
+  test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__field_descriptors,
+  test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__field_indices_by_name,
+  1,  test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_sfixed32_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__field_descriptors[2] =
 {
   {
     "key",
@@ -1820,7 +1820,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_sfix
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__BySfixed32Entry, key),
+    offsetof(Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1832,38 +1832,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_sfix
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_SFIXED32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__BySfixed32Entry, value),
+    offsetof(Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_values__by_sfixed32_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_values__by_sfixed32_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_sfixed32_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapValues.BySfixed32Entry",
-  "BySfixed32Entry",
-  "Test__Scalars__Proto3__MapValues__BySfixed32Entry",
+  "test.scalars.proto3.MapValues.BySfixed32Entry_xb4919490",
+  "BySfixed32EntryXb4919490",
+  "Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapValues__BySfixed32Entry),
+  sizeof(Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490),
   2,
-  test__scalars__proto3__map_values__by_sfixed32_entry__field_descriptors,
-  test__scalars__proto3__map_values__by_sfixed32_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_values__by_sfixed32_entry__number_ranges,
+  test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__field_descriptors,
+  test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__field_indices_by_name,
+  1,  test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_sfixed64_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__field_descriptors[2] =
 {
   {
     "key",
@@ -1871,7 +1871,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_sfix
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__BySfixed64Entry, key),
+    offsetof(Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1883,38 +1883,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_sfix
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_SFIXED64,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__BySfixed64Entry, value),
+    offsetof(Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_values__by_sfixed64_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_values__by_sfixed64_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_sfixed64_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapValues.BySfixed64Entry",
-  "BySfixed64Entry",
-  "Test__Scalars__Proto3__MapValues__BySfixed64Entry",
+  "test.scalars.proto3.MapValues.BySfixed64Entry_xb1649fbd",
+  "BySfixed64EntryXb1649fbd",
+  "Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapValues__BySfixed64Entry),
+  sizeof(Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd),
   2,
-  test__scalars__proto3__map_values__by_sfixed64_entry__field_descriptors,
-  test__scalars__proto3__map_values__by_sfixed64_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_values__by_sfixed64_entry__number_ranges,
+  test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__field_descriptors,
+  test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__field_indices_by_name,
+  1,  test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_bool_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__field_descriptors[2] =
 {
   {
     "key",
@@ -1922,7 +1922,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_bool
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByBoolEntry, key),
+    offsetof(Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1934,38 +1934,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_bool
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BOOL,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByBoolEntry, value),
+    offsetof(Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_values__by_bool_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_values__by_bool_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_bool_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapValues.ByBoolEntry",
-  "ByBoolEntry",
-  "Test__Scalars__Proto3__MapValues__ByBoolEntry",
+  "test.scalars.proto3.MapValues.ByBoolEntry_xe1ca1298",
+  "ByBoolEntryXe1ca1298",
+  "Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapValues__ByBoolEntry),
+  sizeof(Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298),
   2,
-  test__scalars__proto3__map_values__by_bool_entry__field_descriptors,
-  test__scalars__proto3__map_values__by_bool_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_values__by_bool_entry__number_ranges,
+  test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__field_descriptors,
+  test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__field_indices_by_name,
+  1,  test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_string_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_string_entry_x0b77192b__field_descriptors[2] =
 {
   {
     "key",
@@ -1973,7 +1973,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_stri
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByStringEntry, key),
+    offsetof(Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1985,38 +1985,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_stri
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByStringEntry, value),
+    offsetof(Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_values__by_string_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_values__by_string_entry_x0b77192b__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_values__by_string_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_values__by_string_entry_x0b77192b__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_string_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_string_entry_x0b77192b__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapValues.ByStringEntry",
-  "ByStringEntry",
-  "Test__Scalars__Proto3__MapValues__ByStringEntry",
+  "test.scalars.proto3.MapValues.ByStringEntry_x0b77192b",
+  "ByStringEntryX0b77192b",
+  "Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapValues__ByStringEntry),
+  sizeof(Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b),
   2,
-  test__scalars__proto3__map_values__by_string_entry__field_descriptors,
-  test__scalars__proto3__map_values__by_string_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_values__by_string_entry__number_ranges,
+  test__scalars__proto3__map_values__by_string_entry_x0b77192b__field_descriptors,
+  test__scalars__proto3__map_values__by_string_entry_x0b77192b__field_indices_by_name,
+  1,  test__scalars__proto3__map_values__by_string_entry_x0b77192b__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_bytes_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_bytes_entry_x5238b979__field_descriptors[2] =
 {
   {
     "key",
@@ -2024,7 +2024,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_byte
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByBytesEntry, key),
+    offsetof(Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -2036,38 +2036,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_byte
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByBytesEntry, value),
+    offsetof(Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_values__by_bytes_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_values__by_bytes_entry_x5238b979__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_values__by_bytes_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_values__by_bytes_entry_x5238b979__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_bytes_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_bytes_entry_x5238b979__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapValues.ByBytesEntry",
-  "ByBytesEntry",
-  "Test__Scalars__Proto3__MapValues__ByBytesEntry",
+  "test.scalars.proto3.MapValues.ByBytesEntry_x5238b979",
+  "ByBytesEntryX5238b979",
+  "Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapValues__ByBytesEntry),
+  sizeof(Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979),
   2,
-  test__scalars__proto3__map_values__by_bytes_entry__field_descriptors,
-  test__scalars__proto3__map_values__by_bytes_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_values__by_bytes_entry__number_ranges,
+  test__scalars__proto3__map_values__by_bytes_entry_x5238b979__field_descriptors,
+  test__scalars__proto3__map_values__by_bytes_entry_x5238b979__field_indices_by_name,
+  1,  test__scalars__proto3__map_values__by_bytes_entry_x5238b979__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_color_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_color_entry_xd010b62d__field_descriptors[2] =
 {
   {
     "key",
@@ -2075,7 +2075,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_colo
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByColorEntry, key),
+    offsetof(Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -2087,38 +2087,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_colo
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByColorEntry, value),
+    offsetof(Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_values__by_color_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_values__by_color_entry_xd010b62d__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_values__by_color_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_values__by_color_entry_xd010b62d__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_color_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_color_entry_xd010b62d__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapValues.ByColorEntry",
-  "ByColorEntry",
-  "Test__Scalars__Proto3__MapValues__ByColorEntry",
+  "test.scalars.proto3.MapValues.ByColorEntry_xd010b62d",
+  "ByColorEntryXd010b62d",
+  "Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapValues__ByColorEntry),
+  sizeof(Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d),
   2,
-  test__scalars__proto3__map_values__by_color_entry__field_descriptors,
-  test__scalars__proto3__map_values__by_color_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_values__by_color_entry__number_ranges,
+  test__scalars__proto3__map_values__by_color_entry_xd010b62d__field_descriptors,
+  test__scalars__proto3__map_values__by_color_entry_xd010b62d__field_indices_by_name,
+  1,  test__scalars__proto3__map_values__by_color_entry_xd010b62d__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_point_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_point_entry_xed2ff36a__field_descriptors[2] =
 {
   {
     "key",
@@ -2126,7 +2126,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_poin
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByPointEntry, key),
+    offsetof(Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -2138,34 +2138,34 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__by_poin
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapValues__ByPointEntry, value),
+    offsetof(Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a, value),
     &test__scalars__proto3__point__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_values__by_point_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_values__by_point_entry_xed2ff36a__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_values__by_point_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_values__by_point_entry_xed2ff36a__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_point_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_point_entry_xed2ff36a__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapValues.ByPointEntry",
-  "ByPointEntry",
-  "Test__Scalars__Proto3__MapValues__ByPointEntry",
+  "test.scalars.proto3.MapValues.ByPointEntry_xed2ff36a",
+  "ByPointEntryXed2ff36a",
+  "Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapValues__ByPointEntry),
+  sizeof(Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a),
   2,
-  test__scalars__proto3__map_values__by_point_entry__field_descriptors,
-  test__scalars__proto3__map_values__by_point_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_values__by_point_entry__number_ranges,
+  test__scalars__proto3__map_values__by_point_entry_xed2ff36a__field_descriptors,
+  test__scalars__proto3__map_values__by_point_entry_xed2ff36a__field_indices_by_name,
+  1,  test__scalars__proto3__map_values__by_point_entry_xed2ff36a__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -2178,7 +2178,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__field_d
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapValues, n_by_double),
     offsetof(Test__Scalars__Proto3__MapValues, by_double),
-    &test__scalars__proto3__map_values__by_double_entry__descriptor,
+    &test__scalars__proto3__map_values__by_double_entry_x6c92d9af__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2190,7 +2190,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__field_d
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapValues, n_by_float),
     offsetof(Test__Scalars__Proto3__MapValues, by_float),
-    &test__scalars__proto3__map_values__by_float_entry__descriptor,
+    &test__scalars__proto3__map_values__by_float_entry_xead5cf96__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2202,7 +2202,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__field_d
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapValues, n_by_int32),
     offsetof(Test__Scalars__Proto3__MapValues, by_int32),
-    &test__scalars__proto3__map_values__by_int32_entry__descriptor,
+    &test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2214,7 +2214,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__field_d
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapValues, n_by_int64),
     offsetof(Test__Scalars__Proto3__MapValues, by_int64),
-    &test__scalars__proto3__map_values__by_int64_entry__descriptor,
+    &test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2226,7 +2226,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__field_d
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapValues, n_by_uint32),
     offsetof(Test__Scalars__Proto3__MapValues, by_uint32),
-    &test__scalars__proto3__map_values__by_uint32_entry__descriptor,
+    &test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2238,7 +2238,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__field_d
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapValues, n_by_uint64),
     offsetof(Test__Scalars__Proto3__MapValues, by_uint64),
-    &test__scalars__proto3__map_values__by_uint64_entry__descriptor,
+    &test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2250,7 +2250,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__field_d
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapValues, n_by_sint32),
     offsetof(Test__Scalars__Proto3__MapValues, by_sint32),
-    &test__scalars__proto3__map_values__by_sint32_entry__descriptor,
+    &test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2262,7 +2262,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__field_d
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapValues, n_by_sint64),
     offsetof(Test__Scalars__Proto3__MapValues, by_sint64),
-    &test__scalars__proto3__map_values__by_sint64_entry__descriptor,
+    &test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2274,7 +2274,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__field_d
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapValues, n_by_fixed32),
     offsetof(Test__Scalars__Proto3__MapValues, by_fixed32),
-    &test__scalars__proto3__map_values__by_fixed32_entry__descriptor,
+    &test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2286,7 +2286,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__field_d
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapValues, n_by_fixed64),
     offsetof(Test__Scalars__Proto3__MapValues, by_fixed64),
-    &test__scalars__proto3__map_values__by_fixed64_entry__descriptor,
+    &test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2298,7 +2298,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__field_d
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapValues, n_by_sfixed32),
     offsetof(Test__Scalars__Proto3__MapValues, by_sfixed32),
-    &test__scalars__proto3__map_values__by_sfixed32_entry__descriptor,
+    &test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2310,7 +2310,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__field_d
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapValues, n_by_sfixed64),
     offsetof(Test__Scalars__Proto3__MapValues, by_sfixed64),
-    &test__scalars__proto3__map_values__by_sfixed64_entry__descriptor,
+    &test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2322,7 +2322,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__field_d
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapValues, n_by_bool),
     offsetof(Test__Scalars__Proto3__MapValues, by_bool),
-    &test__scalars__proto3__map_values__by_bool_entry__descriptor,
+    &test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2334,7 +2334,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__field_d
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapValues, n_by_string),
     offsetof(Test__Scalars__Proto3__MapValues, by_string),
-    &test__scalars__proto3__map_values__by_string_entry__descriptor,
+    &test__scalars__proto3__map_values__by_string_entry_x0b77192b__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2346,7 +2346,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__field_d
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapValues, n_by_bytes),
     offsetof(Test__Scalars__Proto3__MapValues, by_bytes),
-    &test__scalars__proto3__map_values__by_bytes_entry__descriptor,
+    &test__scalars__proto3__map_values__by_bytes_entry_x5238b979__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2358,7 +2358,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__field_d
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapValues, n_by_color),
     offsetof(Test__Scalars__Proto3__MapValues, by_color),
-    &test__scalars__proto3__map_values__by_color_entry__descriptor,
+    &test__scalars__proto3__map_values__by_color_entry_xd010b62d__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2370,7 +2370,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_values__field_d
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapValues, n_by_point),
     offsetof(Test__Scalars__Proto3__MapValues, by_point),
-    &test__scalars__proto3__map_values__by_point_entry__descriptor,
+    &test__scalars__proto3__map_values__by_point_entry_xed2ff36a__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2415,7 +2415,7 @@ const ProtobufCMessageDescriptor test__scalars__proto3__map_values__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_int32_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__field_descriptors[2] =
 {
   {
     "key",
@@ -2423,7 +2423,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_int32_
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfInt32Entry, key),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -2435,38 +2435,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_int32_
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfInt32Entry, value),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_keys__of_int32_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_keys__of_int32_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_int32_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapKeys.OfInt32Entry",
-  "OfInt32Entry",
-  "Test__Scalars__Proto3__MapKeys__OfInt32Entry",
+  "test.scalars.proto3.MapKeys.OfInt32Entry_x42675d2e",
+  "OfInt32EntryX42675d2e",
+  "Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapKeys__OfInt32Entry),
+  sizeof(Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e),
   2,
-  test__scalars__proto3__map_keys__of_int32_entry__field_descriptors,
-  test__scalars__proto3__map_keys__of_int32_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_keys__of_int32_entry__number_ranges,
+  test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__field_descriptors,
+  test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__field_indices_by_name,
+  1,  test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_int64_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_int64_entry_xd964679f__field_descriptors[2] =
 {
   {
     "key",
@@ -2474,7 +2474,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_int64_
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT64,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfInt64Entry, key),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -2486,38 +2486,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_int64_
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfInt64Entry, value),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_keys__of_int64_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_keys__of_int64_entry_xd964679f__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_keys__of_int64_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_keys__of_int64_entry_xd964679f__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_int64_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_int64_entry_xd964679f__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapKeys.OfInt64Entry",
-  "OfInt64Entry",
-  "Test__Scalars__Proto3__MapKeys__OfInt64Entry",
+  "test.scalars.proto3.MapKeys.OfInt64Entry_xd964679f",
+  "OfInt64EntryXd964679f",
+  "Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapKeys__OfInt64Entry),
+  sizeof(Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f),
   2,
-  test__scalars__proto3__map_keys__of_int64_entry__field_descriptors,
-  test__scalars__proto3__map_keys__of_int64_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_keys__of_int64_entry__number_ranges,
+  test__scalars__proto3__map_keys__of_int64_entry_xd964679f__field_descriptors,
+  test__scalars__proto3__map_keys__of_int64_entry_xd964679f__field_indices_by_name,
+  1,  test__scalars__proto3__map_keys__of_int64_entry_xd964679f__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_uint32_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__field_descriptors[2] =
 {
   {
     "key",
@@ -2525,7 +2525,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_uint32
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_UINT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfUint32Entry, key),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -2537,38 +2537,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_uint32
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfUint32Entry, value),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_keys__of_uint32_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_keys__of_uint32_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_uint32_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapKeys.OfUint32Entry",
-  "OfUint32Entry",
-  "Test__Scalars__Proto3__MapKeys__OfUint32Entry",
+  "test.scalars.proto3.MapKeys.OfUint32Entry_x03d80cf1",
+  "OfUint32EntryX03d80cf1",
+  "Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapKeys__OfUint32Entry),
+  sizeof(Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1),
   2,
-  test__scalars__proto3__map_keys__of_uint32_entry__field_descriptors,
-  test__scalars__proto3__map_keys__of_uint32_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_keys__of_uint32_entry__number_ranges,
+  test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__field_descriptors,
+  test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__field_indices_by_name,
+  1,  test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_uint64_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__field_descriptors[2] =
 {
   {
     "key",
@@ -2576,7 +2576,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_uint64
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_UINT64,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfUint64Entry, key),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -2588,38 +2588,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_uint64
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfUint64Entry, value),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_keys__of_uint64_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_keys__of_uint64_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_uint64_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapKeys.OfUint64Entry",
-  "OfUint64Entry",
-  "Test__Scalars__Proto3__MapKeys__OfUint64Entry",
+  "test.scalars.proto3.MapKeys.OfUint64Entry_xec3300d0",
+  "OfUint64EntryXec3300d0",
+  "Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapKeys__OfUint64Entry),
+  sizeof(Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0),
   2,
-  test__scalars__proto3__map_keys__of_uint64_entry__field_descriptors,
-  test__scalars__proto3__map_keys__of_uint64_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_keys__of_uint64_entry__number_ranges,
+  test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__field_descriptors,
+  test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__field_indices_by_name,
+  1,  test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_sint32_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__field_descriptors[2] =
 {
   {
     "key",
@@ -2627,7 +2627,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_sint32
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_SINT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfSint32Entry, key),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -2639,38 +2639,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_sint32
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfSint32Entry, value),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_keys__of_sint32_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_keys__of_sint32_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_sint32_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapKeys.OfSint32Entry",
-  "OfSint32Entry",
-  "Test__Scalars__Proto3__MapKeys__OfSint32Entry",
+  "test.scalars.proto3.MapKeys.OfSint32Entry_x8cc293a3",
+  "OfSint32EntryX8cc293a3",
+  "Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapKeys__OfSint32Entry),
+  sizeof(Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3),
   2,
-  test__scalars__proto3__map_keys__of_sint32_entry__field_descriptors,
-  test__scalars__proto3__map_keys__of_sint32_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_keys__of_sint32_entry__number_ranges,
+  test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__field_descriptors,
+  test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__field_indices_by_name,
+  1,  test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_sint64_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__field_descriptors[2] =
 {
   {
     "key",
@@ -2678,7 +2678,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_sint64
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_SINT64,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfSint64Entry, key),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -2690,38 +2690,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_sint64
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfSint64Entry, value),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_keys__of_sint64_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_keys__of_sint64_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_sint64_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapKeys.OfSint64Entry",
-  "OfSint64Entry",
-  "Test__Scalars__Proto3__MapKeys__OfSint64Entry",
+  "test.scalars.proto3.MapKeys.OfSint64Entry_x7fe992ee",
+  "OfSint64EntryX7fe992ee",
+  "Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapKeys__OfSint64Entry),
+  sizeof(Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee),
   2,
-  test__scalars__proto3__map_keys__of_sint64_entry__field_descriptors,
-  test__scalars__proto3__map_keys__of_sint64_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_keys__of_sint64_entry__number_ranges,
+  test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__field_descriptors,
+  test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__field_indices_by_name,
+  1,  test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_fixed32_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__field_descriptors[2] =
 {
   {
     "key",
@@ -2729,7 +2729,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_fixed3
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_FIXED32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfFixed32Entry, key),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -2741,38 +2741,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_fixed3
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfFixed32Entry, value),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_keys__of_fixed32_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_keys__of_fixed32_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_fixed32_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapKeys.OfFixed32Entry",
-  "OfFixed32Entry",
-  "Test__Scalars__Proto3__MapKeys__OfFixed32Entry",
+  "test.scalars.proto3.MapKeys.OfFixed32Entry_x4b676753",
+  "OfFixed32EntryX4b676753",
+  "Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapKeys__OfFixed32Entry),
+  sizeof(Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753),
   2,
-  test__scalars__proto3__map_keys__of_fixed32_entry__field_descriptors,
-  test__scalars__proto3__map_keys__of_fixed32_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_keys__of_fixed32_entry__number_ranges,
+  test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__field_descriptors,
+  test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__field_indices_by_name,
+  1,  test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_fixed64_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__field_descriptors[2] =
 {
   {
     "key",
@@ -2780,7 +2780,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_fixed6
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_FIXED64,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfFixed64Entry, key),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -2792,38 +2792,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_fixed6
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfFixed64Entry, value),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_keys__of_fixed64_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_keys__of_fixed64_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_fixed64_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapKeys.OfFixed64Entry",
-  "OfFixed64Entry",
-  "Test__Scalars__Proto3__MapKeys__OfFixed64Entry",
+  "test.scalars.proto3.MapKeys.OfFixed64Entry_x8049f1de",
+  "OfFixed64EntryX8049f1de",
+  "Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapKeys__OfFixed64Entry),
+  sizeof(Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de),
   2,
-  test__scalars__proto3__map_keys__of_fixed64_entry__field_descriptors,
-  test__scalars__proto3__map_keys__of_fixed64_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_keys__of_fixed64_entry__number_ranges,
+  test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__field_descriptors,
+  test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__field_indices_by_name,
+  1,  test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_sfixed32_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__field_descriptors[2] =
 {
   {
     "key",
@@ -2831,7 +2831,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_sfixed
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_SFIXED32,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed32Entry, key),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -2843,38 +2843,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_sfixed
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed32Entry, value),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_keys__of_sfixed32_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_keys__of_sfixed32_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_sfixed32_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapKeys.OfSfixed32Entry",
-  "OfSfixed32Entry",
-  "Test__Scalars__Proto3__MapKeys__OfSfixed32Entry",
+  "test.scalars.proto3.MapKeys.OfSfixed32Entry_x9fc87b32",
+  "OfSfixed32EntryX9fc87b32",
+  "Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapKeys__OfSfixed32Entry),
+  sizeof(Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32),
   2,
-  test__scalars__proto3__map_keys__of_sfixed32_entry__field_descriptors,
-  test__scalars__proto3__map_keys__of_sfixed32_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_keys__of_sfixed32_entry__number_ranges,
+  test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__field_descriptors,
+  test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__field_indices_by_name,
+  1,  test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_sfixed64_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__field_descriptors[2] =
 {
   {
     "key",
@@ -2882,7 +2882,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_sfixed
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_SFIXED64,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed64Entry, key),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -2894,38 +2894,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_sfixed
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed64Entry, value),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_keys__of_sfixed64_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_keys__of_sfixed64_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_sfixed64_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapKeys.OfSfixed64Entry",
-  "OfSfixed64Entry",
-  "Test__Scalars__Proto3__MapKeys__OfSfixed64Entry",
+  "test.scalars.proto3.MapKeys.OfSfixed64Entry_x07564dd3",
+  "OfSfixed64EntryX07564dd3",
+  "Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapKeys__OfSfixed64Entry),
+  sizeof(Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3),
   2,
-  test__scalars__proto3__map_keys__of_sfixed64_entry__field_descriptors,
-  test__scalars__proto3__map_keys__of_sfixed64_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_keys__of_sfixed64_entry__number_ranges,
+  test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__field_descriptors,
+  test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__field_indices_by_name,
+  1,  test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_bool_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_bool_entry_xc986165e__field_descriptors[2] =
 {
   {
     "key",
@@ -2933,7 +2933,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_bool_e
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BOOL,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfBoolEntry, key),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -2945,38 +2945,38 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_bool_e
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfBoolEntry, value),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_keys__of_bool_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_keys__of_bool_entry_xc986165e__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_keys__of_bool_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_keys__of_bool_entry_xc986165e__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_bool_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_bool_entry_xc986165e__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapKeys.OfBoolEntry",
-  "OfBoolEntry",
-  "Test__Scalars__Proto3__MapKeys__OfBoolEntry",
+  "test.scalars.proto3.MapKeys.OfBoolEntry_xc986165e",
+  "OfBoolEntryXc986165e",
+  "Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapKeys__OfBoolEntry),
+  sizeof(Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e),
   2,
-  test__scalars__proto3__map_keys__of_bool_entry__field_descriptors,
-  test__scalars__proto3__map_keys__of_bool_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_keys__of_bool_entry__number_ranges,
+  test__scalars__proto3__map_keys__of_bool_entry_xc986165e__field_descriptors,
+  test__scalars__proto3__map_keys__of_bool_entry_xc986165e__field_indices_by_name,
+  1,  test__scalars__proto3__map_keys__of_bool_entry_xc986165e__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_string_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_string_entry_x501c85dd__field_descriptors[2] =
 {
   {
     "key",
@@ -2984,7 +2984,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_string
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfStringEntry, key),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -2996,34 +2996,34 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__of_string
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Scalars__Proto3__MapKeys__OfStringEntry, value),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__scalars__proto3__map_keys__of_string_entry__field_indices_by_name[] = {
+static const unsigned test__scalars__proto3__map_keys__of_string_entry_x501c85dd__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__scalars__proto3__map_keys__of_string_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__scalars__proto3__map_keys__of_string_entry_x501c85dd__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_string_entry__descriptor =
+const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_string_entry_x501c85dd__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.scalars.proto3.MapKeys.OfStringEntry",
-  "OfStringEntry",
-  "Test__Scalars__Proto3__MapKeys__OfStringEntry",
+  "test.scalars.proto3.MapKeys.OfStringEntry_x501c85dd",
+  "OfStringEntryX501c85dd",
+  "Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd",
   "test.scalars.proto3",
-  sizeof(Test__Scalars__Proto3__MapKeys__OfStringEntry),
+  sizeof(Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd),
   2,
-  test__scalars__proto3__map_keys__of_string_entry__field_descriptors,
-  test__scalars__proto3__map_keys__of_string_entry__field_indices_by_name,
-  1,  test__scalars__proto3__map_keys__of_string_entry__number_ranges,
+  test__scalars__proto3__map_keys__of_string_entry_x501c85dd__field_descriptors,
+  test__scalars__proto3__map_keys__of_string_entry_x501c85dd__field_indices_by_name,
+  1,  test__scalars__proto3__map_keys__of_string_entry_x501c85dd__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -3036,7 +3036,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__field_des
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapKeys, n_of_int32),
     offsetof(Test__Scalars__Proto3__MapKeys, of_int32),
-    &test__scalars__proto3__map_keys__of_int32_entry__descriptor,
+    &test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -3048,7 +3048,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__field_des
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapKeys, n_of_int64),
     offsetof(Test__Scalars__Proto3__MapKeys, of_int64),
-    &test__scalars__proto3__map_keys__of_int64_entry__descriptor,
+    &test__scalars__proto3__map_keys__of_int64_entry_xd964679f__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -3060,7 +3060,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__field_des
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapKeys, n_of_uint32),
     offsetof(Test__Scalars__Proto3__MapKeys, of_uint32),
-    &test__scalars__proto3__map_keys__of_uint32_entry__descriptor,
+    &test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -3072,7 +3072,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__field_des
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapKeys, n_of_uint64),
     offsetof(Test__Scalars__Proto3__MapKeys, of_uint64),
-    &test__scalars__proto3__map_keys__of_uint64_entry__descriptor,
+    &test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -3084,7 +3084,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__field_des
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapKeys, n_of_sint32),
     offsetof(Test__Scalars__Proto3__MapKeys, of_sint32),
-    &test__scalars__proto3__map_keys__of_sint32_entry__descriptor,
+    &test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -3096,7 +3096,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__field_des
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapKeys, n_of_sint64),
     offsetof(Test__Scalars__Proto3__MapKeys, of_sint64),
-    &test__scalars__proto3__map_keys__of_sint64_entry__descriptor,
+    &test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -3108,7 +3108,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__field_des
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapKeys, n_of_fixed32),
     offsetof(Test__Scalars__Proto3__MapKeys, of_fixed32),
-    &test__scalars__proto3__map_keys__of_fixed32_entry__descriptor,
+    &test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -3120,7 +3120,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__field_des
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapKeys, n_of_fixed64),
     offsetof(Test__Scalars__Proto3__MapKeys, of_fixed64),
-    &test__scalars__proto3__map_keys__of_fixed64_entry__descriptor,
+    &test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -3132,7 +3132,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__field_des
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapKeys, n_of_sfixed32),
     offsetof(Test__Scalars__Proto3__MapKeys, of_sfixed32),
-    &test__scalars__proto3__map_keys__of_sfixed32_entry__descriptor,
+    &test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -3144,7 +3144,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__field_des
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapKeys, n_of_sfixed64),
     offsetof(Test__Scalars__Proto3__MapKeys, of_sfixed64),
-    &test__scalars__proto3__map_keys__of_sfixed64_entry__descriptor,
+    &test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -3156,7 +3156,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__field_des
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapKeys, n_of_bool),
     offsetof(Test__Scalars__Proto3__MapKeys, of_bool),
-    &test__scalars__proto3__map_keys__of_bool_entry__descriptor,
+    &test__scalars__proto3__map_keys__of_bool_entry_xc986165e__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -3168,7 +3168,7 @@ static const ProtobufCFieldDescriptor test__scalars__proto3__map_keys__field_des
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Scalars__Proto3__MapKeys, n_of_string),
     offsetof(Test__Scalars__Proto3__MapKeys, of_string),
-    &test__scalars__proto3__map_keys__of_string_entry__descriptor,
+    &test__scalars__proto3__map_keys__of_string_entry_x501c85dd__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

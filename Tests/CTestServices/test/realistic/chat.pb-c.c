@@ -71,7 +71,7 @@ const ProtobufCMessageDescriptor test__realistic__chat__person__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__realistic__chat__line__picture__field_descriptors[4] =
+static const ProtobufCFieldDescriptor test__realistic__chat__line__picture_x108bd0fb__field_descriptors[4] =
 {
   {
     "thumbnail",
@@ -79,7 +79,7 @@ static const ProtobufCFieldDescriptor test__realistic__chat__line__picture__fiel
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Realistic__Chat__Line__Picture, thumbnail),
+    offsetof(Test__Realistic__Chat__Line__PictureX108bd0fb, thumbnail),
     NULL,
     NULL,
     0,             /* flags */
@@ -91,7 +91,7 @@ static const ProtobufCFieldDescriptor test__realistic__chat__line__picture__fiel
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Realistic__Chat__Line__Picture, url),
+    offsetof(Test__Realistic__Chat__Line__PictureX108bd0fb, url),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -103,7 +103,7 @@ static const ProtobufCFieldDescriptor test__realistic__chat__line__picture__fiel
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_UINT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Realistic__Chat__Line__Picture, width),
+    offsetof(Test__Realistic__Chat__Line__PictureX108bd0fb, width),
     NULL,
     NULL,
     0,             /* flags */
@@ -115,36 +115,36 @@ static const ProtobufCFieldDescriptor test__realistic__chat__line__picture__fiel
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_UINT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Realistic__Chat__Line__Picture, height),
+    offsetof(Test__Realistic__Chat__Line__PictureX108bd0fb, height),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__realistic__chat__line__picture__field_indices_by_name[] = {
+static const unsigned test__realistic__chat__line__picture_x108bd0fb__field_indices_by_name[] = {
   3,   /* field[3] = height */
   0,   /* field[0] = thumbnail */
   1,   /* field[1] = url */
   2,   /* field[2] = width */
 };
-static const ProtobufCIntRange test__realistic__chat__line__picture__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__realistic__chat__line__picture_x108bd0fb__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 4 }
 };
-const ProtobufCMessageDescriptor test__realistic__chat__line__picture__descriptor =
+const ProtobufCMessageDescriptor test__realistic__chat__line__picture_x108bd0fb__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.realistic.chat.Line.Picture",
-  "Picture",
-  "Test__Realistic__Chat__Line__Picture",
+  "test.realistic.chat.Line.Picture_x108bd0fb",
+  "PictureX108bd0fb",
+  "Test__Realistic__Chat__Line__PictureX108bd0fb",
   "test.realistic.chat",
-  sizeof(Test__Realistic__Chat__Line__Picture),
+  sizeof(Test__Realistic__Chat__Line__PictureX108bd0fb),
   4,
-  test__realistic__chat__line__picture__field_descriptors,
-  test__realistic__chat__line__picture__field_indices_by_name,
-  1,  test__realistic__chat__line__picture__number_ranges,
+  test__realistic__chat__line__picture_x108bd0fb__field_descriptors,
+  test__realistic__chat__line__picture_x108bd0fb__field_indices_by_name,
+  1,  test__realistic__chat__line__picture_x108bd0fb__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -205,7 +205,7 @@ static const ProtobufCFieldDescriptor test__realistic__chat__line__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Realistic__Chat__Line, content_case),
     offsetof(Test__Realistic__Chat__Line, picture),
-    &test__realistic__chat__line__picture__descriptor,
+    &test__realistic__chat__line__picture_x108bd0fb__descriptor,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

@@ -352,7 +352,7 @@ const ProtobufCMessageDescriptor test__realistic__collector__scope__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__realistic__collector__span__event__field_descriptors[3] =
+static const ProtobufCFieldDescriptor test__realistic__collector__span__event_x1d5e285a__field_descriptors[3] =
 {
   {
     "time_unix_nano",
@@ -360,7 +360,7 @@ static const ProtobufCFieldDescriptor test__realistic__collector__span__event__f
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_FIXED64,
     0,   /* quantifier_offset */
-    offsetof(Test__Realistic__Collector__Span__Event, time_unix_nano),
+    offsetof(Test__Realistic__Collector__Span__EventX1d5e285a, time_unix_nano),
     NULL,
     NULL,
     0,             /* flags */
@@ -372,7 +372,7 @@ static const ProtobufCFieldDescriptor test__realistic__collector__span__event__f
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Realistic__Collector__Span__Event, name),
+    offsetof(Test__Realistic__Collector__Span__EventX1d5e285a, name),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -383,40 +383,40 @@ static const ProtobufCFieldDescriptor test__realistic__collector__span__event__f
     3,
     PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Realistic__Collector__Span__Event, n_attributes),
-    offsetof(Test__Realistic__Collector__Span__Event, attributes),
+    offsetof(Test__Realistic__Collector__Span__EventX1d5e285a, n_attributes),
+    offsetof(Test__Realistic__Collector__Span__EventX1d5e285a, attributes),
     &test__realistic__collector__attribute__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__realistic__collector__span__event__field_indices_by_name[] = {
+static const unsigned test__realistic__collector__span__event_x1d5e285a__field_indices_by_name[] = {
   2,   /* field[2] = attributes */
   1,   /* field[1] = name */
   0,   /* field[0] = time_unix_nano */
 };
-static const ProtobufCIntRange test__realistic__collector__span__event__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__realistic__collector__span__event_x1d5e285a__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 3 }
 };
-const ProtobufCMessageDescriptor test__realistic__collector__span__event__descriptor =
+const ProtobufCMessageDescriptor test__realistic__collector__span__event_x1d5e285a__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.realistic.collector.Span.Event",
-  "Event",
-  "Test__Realistic__Collector__Span__Event",
+  "test.realistic.collector.Span.Event_x1d5e285a",
+  "EventX1d5e285a",
+  "Test__Realistic__Collector__Span__EventX1d5e285a",
   "test.realistic.collector",
-  sizeof(Test__Realistic__Collector__Span__Event),
+  sizeof(Test__Realistic__Collector__Span__EventX1d5e285a),
   3,
-  test__realistic__collector__span__event__field_descriptors,
-  test__realistic__collector__span__event__field_indices_by_name,
-  1,  test__realistic__collector__span__event__number_ranges,
+  test__realistic__collector__span__event_x1d5e285a__field_descriptors,
+  test__realistic__collector__span__event_x1d5e285a__field_indices_by_name,
+  1,  test__realistic__collector__span__event_x1d5e285a__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__realistic__collector__span__link__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__realistic__collector__span__link_xc4631e66__field_descriptors[2] =
 {
   {
     "trace_id",
@@ -424,7 +424,7 @@ static const ProtobufCFieldDescriptor test__realistic__collector__span__link__fi
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Realistic__Collector__Span__Link, trace_id),
+    offsetof(Test__Realistic__Collector__Span__LinkXc4631e66, trace_id),
     NULL,
     NULL,
     0,             /* flags */
@@ -436,34 +436,34 @@ static const ProtobufCFieldDescriptor test__realistic__collector__span__link__fi
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Realistic__Collector__Span__Link, span_id),
+    offsetof(Test__Realistic__Collector__Span__LinkXc4631e66, span_id),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__realistic__collector__span__link__field_indices_by_name[] = {
+static const unsigned test__realistic__collector__span__link_xc4631e66__field_indices_by_name[] = {
   1,   /* field[1] = span_id */
   0,   /* field[0] = trace_id */
 };
-static const ProtobufCIntRange test__realistic__collector__span__link__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__realistic__collector__span__link_xc4631e66__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__realistic__collector__span__link__descriptor =
+const ProtobufCMessageDescriptor test__realistic__collector__span__link_xc4631e66__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.realistic.collector.Span.Link",
-  "Link",
-  "Test__Realistic__Collector__Span__Link",
+  "test.realistic.collector.Span.Link_xc4631e66",
+  "LinkXc4631e66",
+  "Test__Realistic__Collector__Span__LinkXc4631e66",
   "test.realistic.collector",
-  sizeof(Test__Realistic__Collector__Span__Link),
+  sizeof(Test__Realistic__Collector__Span__LinkXc4631e66),
   2,
-  test__realistic__collector__span__link__field_descriptors,
-  test__realistic__collector__span__link__field_indices_by_name,
-  1,  test__realistic__collector__span__link__number_ranges,
+  test__realistic__collector__span__link_xc4631e66__field_descriptors,
+  test__realistic__collector__span__link_xc4631e66__field_indices_by_name,
+  1,  test__realistic__collector__span__link_xc4631e66__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -584,7 +584,7 @@ static const ProtobufCFieldDescriptor test__realistic__collector__span__field_de
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Realistic__Collector__Span, n_events),
     offsetof(Test__Realistic__Collector__Span, events),
-    &test__realistic__collector__span__event__descriptor,
+    &test__realistic__collector__span__event_x1d5e285a__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -596,7 +596,7 @@ static const ProtobufCFieldDescriptor test__realistic__collector__span__field_de
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Realistic__Collector__Span, n_links),
     offsetof(Test__Realistic__Collector__Span, links),
-    &test__realistic__collector__span__link__descriptor,
+    &test__realistic__collector__span__link_xc4631e66__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

@@ -101,7 +101,7 @@ const ProtobufCMessageDescriptor test__realistic__health__probe_all_request__des
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__realistic__health__probe_all_reply__components_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__realistic__health__probe_all_reply__components_entry_x9639c18a__field_descriptors[2] =
 {
   {
     "key",
@@ -109,7 +109,7 @@ static const ProtobufCFieldDescriptor test__realistic__health__probe_all_reply__
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntry, key),
+    offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -121,34 +121,34 @@ static const ProtobufCFieldDescriptor test__realistic__health__probe_all_reply__
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntry, value),
+    offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a, value),
     &test__realistic__health__probe_reply__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__realistic__health__probe_all_reply__components_entry__field_indices_by_name[] = {
+static const unsigned test__realistic__health__probe_all_reply__components_entry_x9639c18a__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__realistic__health__probe_all_reply__components_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__realistic__health__probe_all_reply__components_entry_x9639c18a__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__realistic__health__probe_all_reply__components_entry__descriptor =
+const ProtobufCMessageDescriptor test__realistic__health__probe_all_reply__components_entry_x9639c18a__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.realistic.health.ProbeAllReply.ComponentsEntry",
-  "ComponentsEntry",
-  "Test__Realistic__Health__ProbeAllReply__ComponentsEntry",
+  "test.realistic.health.ProbeAllReply.ComponentsEntry_x9639c18a",
+  "ComponentsEntryX9639c18a",
+  "Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a",
   "test.realistic.health",
-  sizeof(Test__Realistic__Health__ProbeAllReply__ComponentsEntry),
+  sizeof(Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a),
   2,
-  test__realistic__health__probe_all_reply__components_entry__field_descriptors,
-  test__realistic__health__probe_all_reply__components_entry__field_indices_by_name,
-  1,  test__realistic__health__probe_all_reply__components_entry__number_ranges,
+  test__realistic__health__probe_all_reply__components_entry_x9639c18a__field_descriptors,
+  test__realistic__health__probe_all_reply__components_entry_x9639c18a__field_indices_by_name,
+  1,  test__realistic__health__probe_all_reply__components_entry_x9639c18a__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -161,7 +161,7 @@ static const ProtobufCFieldDescriptor test__realistic__health__probe_all_reply__
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Realistic__Health__ProbeAllReply, n_components),
     offsetof(Test__Realistic__Health__ProbeAllReply, components),
-    &test__realistic__health__probe_all_reply__components_entry__descriptor,
+    &test__realistic__health__probe_all_reply__components_entry_x9639c18a__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

@@ -7,7 +7,7 @@
 #endif
 
 #include "test/realistic/pubsub.pb-c.h"
-static const ProtobufCFieldDescriptor test__realistic__pubsub__topic__labels_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__realistic__pubsub__topic__labels_entry_x3913f13a__field_descriptors[2] =
 {
   {
     "key",
@@ -15,7 +15,7 @@ static const ProtobufCFieldDescriptor test__realistic__pubsub__topic__labels_ent
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Realistic__Pubsub__Topic__LabelsEntry, key),
+    offsetof(Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -27,34 +27,34 @@ static const ProtobufCFieldDescriptor test__realistic__pubsub__topic__labels_ent
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Realistic__Pubsub__Topic__LabelsEntry, value),
+    offsetof(Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__realistic__pubsub__topic__labels_entry__field_indices_by_name[] = {
+static const unsigned test__realistic__pubsub__topic__labels_entry_x3913f13a__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__realistic__pubsub__topic__labels_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__realistic__pubsub__topic__labels_entry_x3913f13a__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__realistic__pubsub__topic__labels_entry__descriptor =
+const ProtobufCMessageDescriptor test__realistic__pubsub__topic__labels_entry_x3913f13a__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.realistic.pubsub.Topic.LabelsEntry",
-  "LabelsEntry",
-  "Test__Realistic__Pubsub__Topic__LabelsEntry",
+  "test.realistic.pubsub.Topic.LabelsEntry_x3913f13a",
+  "LabelsEntryX3913f13a",
+  "Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a",
   "test.realistic.pubsub",
-  sizeof(Test__Realistic__Pubsub__Topic__LabelsEntry),
+  sizeof(Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a),
   2,
-  test__realistic__pubsub__topic__labels_entry__field_descriptors,
-  test__realistic__pubsub__topic__labels_entry__field_indices_by_name,
-  1,  test__realistic__pubsub__topic__labels_entry__number_ranges,
+  test__realistic__pubsub__topic__labels_entry_x3913f13a__field_descriptors,
+  test__realistic__pubsub__topic__labels_entry_x3913f13a__field_indices_by_name,
+  1,  test__realistic__pubsub__topic__labels_entry_x3913f13a__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -79,7 +79,7 @@ static const ProtobufCFieldDescriptor test__realistic__pubsub__topic__field_desc
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Realistic__Pubsub__Topic, n_labels),
     offsetof(Test__Realistic__Pubsub__Topic, labels),
-    &test__realistic__pubsub__topic__labels_entry__descriptor,
+    &test__realistic__pubsub__topic__labels_entry_x3913f13a__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -326,7 +326,7 @@ const ProtobufCMessageDescriptor test__realistic__pubsub__delete_topic_request__
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__realistic__pubsub__message__attributes_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__realistic__pubsub__message__attributes_entry_xb6c83a4c__field_descriptors[2] =
 {
   {
     "key",
@@ -334,7 +334,7 @@ static const ProtobufCFieldDescriptor test__realistic__pubsub__message__attribut
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Realistic__Pubsub__Message__AttributesEntry, key),
+    offsetof(Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -346,34 +346,34 @@ static const ProtobufCFieldDescriptor test__realistic__pubsub__message__attribut
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Realistic__Pubsub__Message__AttributesEntry, value),
+    offsetof(Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__realistic__pubsub__message__attributes_entry__field_indices_by_name[] = {
+static const unsigned test__realistic__pubsub__message__attributes_entry_xb6c83a4c__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__realistic__pubsub__message__attributes_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__realistic__pubsub__message__attributes_entry_xb6c83a4c__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__realistic__pubsub__message__attributes_entry__descriptor =
+const ProtobufCMessageDescriptor test__realistic__pubsub__message__attributes_entry_xb6c83a4c__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.realistic.pubsub.Message.AttributesEntry",
-  "AttributesEntry",
-  "Test__Realistic__Pubsub__Message__AttributesEntry",
+  "test.realistic.pubsub.Message.AttributesEntry_xb6c83a4c",
+  "AttributesEntryXb6c83a4c",
+  "Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c",
   "test.realistic.pubsub",
-  sizeof(Test__Realistic__Pubsub__Message__AttributesEntry),
+  sizeof(Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c),
   2,
-  test__realistic__pubsub__message__attributes_entry__field_descriptors,
-  test__realistic__pubsub__message__attributes_entry__field_indices_by_name,
-  1,  test__realistic__pubsub__message__attributes_entry__number_ranges,
+  test__realistic__pubsub__message__attributes_entry_xb6c83a4c__field_descriptors,
+  test__realistic__pubsub__message__attributes_entry_xb6c83a4c__field_indices_by_name,
+  1,  test__realistic__pubsub__message__attributes_entry_xb6c83a4c__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -398,7 +398,7 @@ static const ProtobufCFieldDescriptor test__realistic__pubsub__message__field_de
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Realistic__Pubsub__Message, n_attributes),
     offsetof(Test__Realistic__Pubsub__Message, attributes),
-    &test__realistic__pubsub__message__attributes_entry__descriptor,
+    &test__realistic__pubsub__message__attributes_entry_xb6c83a4c__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

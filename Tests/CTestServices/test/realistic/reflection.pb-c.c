@@ -355,7 +355,7 @@ const ProtobufCMessageDescriptor test__realistic__reflection__numbers__descripto
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__realistic__reflection__services__service__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__realistic__reflection__services__service_xcef714e5__field_descriptors[1] =
 {
   {
     "name",
@@ -363,33 +363,33 @@ static const ProtobufCFieldDescriptor test__realistic__reflection__services__ser
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Realistic__Reflection__Services__Service, name),
+    offsetof(Test__Realistic__Reflection__Services__ServiceXcef714e5, name),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__realistic__reflection__services__service__field_indices_by_name[] = {
+static const unsigned test__realistic__reflection__services__service_xcef714e5__field_indices_by_name[] = {
   0,   /* field[0] = name */
 };
-static const ProtobufCIntRange test__realistic__reflection__services__service__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__realistic__reflection__services__service_xcef714e5__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__realistic__reflection__services__service__descriptor =
+const ProtobufCMessageDescriptor test__realistic__reflection__services__service_xcef714e5__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.realistic.reflection.Services.Service",
-  "Service",
-  "Test__Realistic__Reflection__Services__Service",
+  "test.realistic.reflection.Services.Service_xcef714e5",
+  "ServiceXcef714e5",
+  "Test__Realistic__Reflection__Services__ServiceXcef714e5",
   "test.realistic.reflection",
-  sizeof(Test__Realistic__Reflection__Services__Service),
+  sizeof(Test__Realistic__Reflection__Services__ServiceXcef714e5),
   1,
-  test__realistic__reflection__services__service__field_descriptors,
-  test__realistic__reflection__services__service__field_indices_by_name,
-  1,  test__realistic__reflection__services__service__number_ranges,
+  test__realistic__reflection__services__service_xcef714e5__field_descriptors,
+  test__realistic__reflection__services__service_xcef714e5__field_indices_by_name,
+  1,  test__realistic__reflection__services__service_xcef714e5__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -402,7 +402,7 @@ static const ProtobufCFieldDescriptor test__realistic__reflection__services__fie
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Realistic__Reflection__Services, n_services),
     offsetof(Test__Realistic__Reflection__Services, services),
-    &test__realistic__reflection__services__service__descriptor,
+    &test__realistic__reflection__services__service_xcef714e5__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

@@ -981,7 +981,7 @@ const ProtobufCMessageDescriptor test__realistic__watch__transaction_reply__desc
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__realistic__watch__watch_request__creation__field_descriptors[5] =
+static const ProtobufCFieldDescriptor test__realistic__watch__watch_request__creation_x6f3b9877__field_descriptors[5] =
 {
   {
     "key",
@@ -989,7 +989,7 @@ static const ProtobufCFieldDescriptor test__realistic__watch__watch_request__cre
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Realistic__Watch__WatchRequest__Creation, key),
+    offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -1001,7 +1001,7 @@ static const ProtobufCFieldDescriptor test__realistic__watch__watch_request__cre
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Realistic__Watch__WatchRequest__Creation, end),
+    offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, end),
     NULL,
     NULL,
     0,             /* flags */
@@ -1013,7 +1013,7 @@ static const ProtobufCFieldDescriptor test__realistic__watch__watch_request__cre
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT64,
     0,   /* quantifier_offset */
-    offsetof(Test__Realistic__Watch__WatchRequest__Creation, start_revision),
+    offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, start_revision),
     NULL,
     NULL,
     0,             /* flags */
@@ -1025,7 +1025,7 @@ static const ProtobufCFieldDescriptor test__realistic__watch__watch_request__cre
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BOOL,
     0,   /* quantifier_offset */
-    offsetof(Test__Realistic__Watch__WatchRequest__Creation, sends_previous),
+    offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, sends_previous),
     NULL,
     NULL,
     0,             /* flags */
@@ -1036,42 +1036,42 @@ static const ProtobufCFieldDescriptor test__realistic__watch__watch_request__cre
     5,
     PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Realistic__Watch__WatchRequest__Creation, n_without),
-    offsetof(Test__Realistic__Watch__WatchRequest__Creation, without),
+    offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, n_without),
+    offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, without),
     NULL,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_PACKED,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__realistic__watch__watch_request__creation__field_indices_by_name[] = {
+static const unsigned test__realistic__watch__watch_request__creation_x6f3b9877__field_indices_by_name[] = {
   1,   /* field[1] = end */
   0,   /* field[0] = key */
   3,   /* field[3] = sends_previous */
   2,   /* field[2] = start_revision */
   4,   /* field[4] = without */
 };
-static const ProtobufCIntRange test__realistic__watch__watch_request__creation__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__realistic__watch__watch_request__creation_x6f3b9877__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 5 }
 };
-const ProtobufCMessageDescriptor test__realistic__watch__watch_request__creation__descriptor =
+const ProtobufCMessageDescriptor test__realistic__watch__watch_request__creation_x6f3b9877__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.realistic.watch.WatchRequest.Creation",
-  "Creation",
-  "Test__Realistic__Watch__WatchRequest__Creation",
+  "test.realistic.watch.WatchRequest.Creation_x6f3b9877",
+  "CreationX6f3b9877",
+  "Test__Realistic__Watch__WatchRequest__CreationX6f3b9877",
   "test.realistic.watch",
-  sizeof(Test__Realistic__Watch__WatchRequest__Creation),
+  sizeof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877),
   5,
-  test__realistic__watch__watch_request__creation__field_descriptors,
-  test__realistic__watch__watch_request__creation__field_indices_by_name,
-  1,  test__realistic__watch__watch_request__creation__number_ranges,
+  test__realistic__watch__watch_request__creation_x6f3b9877__field_descriptors,
+  test__realistic__watch__watch_request__creation_x6f3b9877__field_indices_by_name,
+  1,  test__realistic__watch__watch_request__creation_x6f3b9877__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__realistic__watch__watch_request__cancellation__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__realistic__watch__watch_request__cancellation_x8897784d__field_descriptors[1] =
 {
   {
     "watch_id",
@@ -1079,33 +1079,33 @@ static const ProtobufCFieldDescriptor test__realistic__watch__watch_request__can
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT64,
     0,   /* quantifier_offset */
-    offsetof(Test__Realistic__Watch__WatchRequest__Cancellation, watch_id),
+    offsetof(Test__Realistic__Watch__WatchRequest__CancellationX8897784d, watch_id),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__realistic__watch__watch_request__cancellation__field_indices_by_name[] = {
+static const unsigned test__realistic__watch__watch_request__cancellation_x8897784d__field_indices_by_name[] = {
   0,   /* field[0] = watch_id */
 };
-static const ProtobufCIntRange test__realistic__watch__watch_request__cancellation__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__realistic__watch__watch_request__cancellation_x8897784d__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__realistic__watch__watch_request__cancellation__descriptor =
+const ProtobufCMessageDescriptor test__realistic__watch__watch_request__cancellation_x8897784d__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.realistic.watch.WatchRequest.Cancellation",
-  "Cancellation",
-  "Test__Realistic__Watch__WatchRequest__Cancellation",
+  "test.realistic.watch.WatchRequest.Cancellation_x8897784d",
+  "CancellationX8897784d",
+  "Test__Realistic__Watch__WatchRequest__CancellationX8897784d",
   "test.realistic.watch",
-  sizeof(Test__Realistic__Watch__WatchRequest__Cancellation),
+  sizeof(Test__Realistic__Watch__WatchRequest__CancellationX8897784d),
   1,
-  test__realistic__watch__watch_request__cancellation__field_descriptors,
-  test__realistic__watch__watch_request__cancellation__field_indices_by_name,
-  1,  test__realistic__watch__watch_request__cancellation__number_ranges,
+  test__realistic__watch__watch_request__cancellation_x8897784d__field_descriptors,
+  test__realistic__watch__watch_request__cancellation_x8897784d__field_indices_by_name,
+  1,  test__realistic__watch__watch_request__cancellation_x8897784d__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -1118,7 +1118,7 @@ static const ProtobufCFieldDescriptor test__realistic__watch__watch_request__fie
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Realistic__Watch__WatchRequest, request_case),
     offsetof(Test__Realistic__Watch__WatchRequest, create),
-    &test__realistic__watch__watch_request__creation__descriptor,
+    &test__realistic__watch__watch_request__creation_x6f3b9877__descriptor,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1130,7 +1130,7 @@ static const ProtobufCFieldDescriptor test__realistic__watch__watch_request__fie
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Realistic__Watch__WatchRequest, request_case),
     offsetof(Test__Realistic__Watch__WatchRequest, cancel),
-    &test__realistic__watch__watch_request__cancellation__descriptor,
+    &test__realistic__watch__watch_request__cancellation_x8897784d__descriptor,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

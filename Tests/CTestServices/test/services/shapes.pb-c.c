@@ -45,7 +45,7 @@ const ProtobufCMessageDescriptor test__services__question__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__services__answer__part__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__services__answer__part_x3fc52f3e__field_descriptors[1] =
 {
   {
     "number",
@@ -53,33 +53,33 @@ static const ProtobufCFieldDescriptor test__services__answer__part__field_descri
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_UINT32,
     0,   /* quantifier_offset */
-    offsetof(Test__Services__Answer__Part, number),
+    offsetof(Test__Services__Answer__PartX3fc52f3e, number),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__services__answer__part__field_indices_by_name[] = {
+static const unsigned test__services__answer__part_x3fc52f3e__field_indices_by_name[] = {
   0,   /* field[0] = number */
 };
-static const ProtobufCIntRange test__services__answer__part__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__services__answer__part_x3fc52f3e__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__services__answer__part__descriptor =
+const ProtobufCMessageDescriptor test__services__answer__part_x3fc52f3e__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.services.Answer.Part",
-  "Part",
-  "Test__Services__Answer__Part",
+  "test.services.Answer.Part_x3fc52f3e",
+  "PartX3fc52f3e",
+  "Test__Services__Answer__PartX3fc52f3e",
   "test.services",
-  sizeof(Test__Services__Answer__Part),
+  sizeof(Test__Services__Answer__PartX3fc52f3e),
   1,
-  test__services__answer__part__field_descriptors,
-  test__services__answer__part__field_indices_by_name,
-  1,  test__services__answer__part__number_ranges,
+  test__services__answer__part_x3fc52f3e__field_descriptors,
+  test__services__answer__part_x3fc52f3e__field_indices_by_name,
+  1,  test__services__answer__part_x3fc52f3e__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };

@@ -125,16 +125,16 @@ const LifelineMessageTable pb__result__table = {
     .flags = 0,
 };
 
-static const Pb__Result__Result pb__result__result___default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__result__result___descriptor)};
-const LifelineMessageTable pb__result__result___table = {
+static const Pb__Result__ResultX1e16f0d8 pb__result__result__x1e16f0d8__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__result__result__x1e16f0d8__descriptor)};
+const LifelineMessageTable pb__result__result__x1e16f0d8__table = {
     .full_name = "Result.Result_",
-    .default_instance = &pb__result__result___default,
-    .fields = (const LifelineField *)(const void *)&pb__result__result___default,
+    .default_instance = &pb__result__result__x1e16f0d8__default,
+    .fields = (const LifelineField *)(const void *)&pb__result__result__x1e16f0d8__default,
     .groups = NULL,
     .group_count = 0,
     .field_count = 0,
     .dense_count = 0,
-    .size = sizeof(Pb__Result__Result),
+    .size = sizeof(Pb__Result__ResultX1e16f0d8),
     .flags = 0,
 };
 

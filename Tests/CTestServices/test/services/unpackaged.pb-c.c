@@ -153,21 +153,21 @@ const ProtobufCMessageDescriptor pb__array__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-#define pb__result__result___field_descriptors NULL
-#define pb__result__result___field_indices_by_name NULL
-#define pb__result__result___number_ranges NULL
-const ProtobufCMessageDescriptor pb__result__result___descriptor =
+#define pb__result__result__x1e16f0d8__field_descriptors NULL
+#define pb__result__result__x1e16f0d8__field_indices_by_name NULL
+#define pb__result__result__x1e16f0d8__number_ranges NULL
+const ProtobufCMessageDescriptor pb__result__result__x1e16f0d8__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "pb.Result.Result_",
-  "Result",
-  "Pb__Result__Result",
+  "pb.Result.Result__x1e16f0d8",
+  "ResultX1e16f0d8",
+  "Pb__Result__ResultX1e16f0d8",
   "pb",
-  sizeof(Pb__Result__Result),
+  sizeof(Pb__Result__ResultX1e16f0d8),
   0,
-  pb__result__result___field_descriptors,
-  pb__result__result___field_indices_by_name,
-  0,  pb__result__result___number_ranges,
+  pb__result__result__x1e16f0d8__field_descriptors,
+  pb__result__result__x1e16f0d8__field_indices_by_name,
+  0,  pb__result__result__x1e16f0d8__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };

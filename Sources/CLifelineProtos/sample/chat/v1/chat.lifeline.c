@@ -176,7 +176,7 @@ static const LifelineField sample__chat__v1__poll__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Sample__Chat__V1__Poll, votes),
      .quantifier_offset = offsetof(Sample__Chat__V1__Poll, n_votes), .encoded_tag = 0x1a00000000000001,
-     .message = &sample__chat__v1__poll__votes_entry__table, .enumeration = NULL},
+     .message = &sample__chat__v1__poll__votes_entry_x3cc9e144__table, .enumeration = NULL},
     {.number = 4, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Sample__Chat__V1__Poll, closes_at),
@@ -205,41 +205,41 @@ const LifelineMessageTable sample__chat__v1__poll__table = {
     .names = {.text = sample__chat__v1__poll__name_text, .names = sample__chat__v1__poll__name_entries, .order = sample__chat__v1__poll__name_order, .order_count = 5},
 };
 
-_Static_assert(offsetof(Sample__Chat__V1__Poll__VotesEntry, key) == sizeof(ProtobufCMessage), "key of sample.chat.v1.Poll.VotesEntry");
+_Static_assert(offsetof(Sample__Chat__V1__Poll__VotesEntryX3cc9e144, key) == sizeof(ProtobufCMessage), "key of sample.chat.v1.Poll.VotesEntry");
 _Static_assert(
-    offsetof(Sample__Chat__V1__Poll__VotesEntry, value) == (offsetof(Sample__Chat__V1__Poll__VotesEntry, key) + sizeof(((Sample__Chat__V1__Poll__VotesEntry *)0)->key) + _Alignof(__typeof__(((Sample__Chat__V1__Poll__VotesEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Sample__Chat__V1__Poll__VotesEntry *)0)->value)) * _Alignof(__typeof__(((Sample__Chat__V1__Poll__VotesEntry *)0)->value)),
+    offsetof(Sample__Chat__V1__Poll__VotesEntryX3cc9e144, value) == (offsetof(Sample__Chat__V1__Poll__VotesEntryX3cc9e144, key) + sizeof(((Sample__Chat__V1__Poll__VotesEntryX3cc9e144 *)0)->key) + _Alignof(__typeof__(((Sample__Chat__V1__Poll__VotesEntryX3cc9e144 *)0)->value)) - 1) / _Alignof(__typeof__(((Sample__Chat__V1__Poll__VotesEntryX3cc9e144 *)0)->value)) * _Alignof(__typeof__(((Sample__Chat__V1__Poll__VotesEntryX3cc9e144 *)0)->value)),
     "value of sample.chat.v1.Poll.VotesEntry");
-static const Sample__Chat__V1__Poll__VotesEntry sample__chat__v1__poll__votes_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__poll__votes_entry__descriptor)};
-static const LifelineField sample__chat__v1__poll__votes_entry__fields[] = {
+static const Sample__Chat__V1__Poll__VotesEntryX3cc9e144 sample__chat__v1__poll__votes_entry_x3cc9e144__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__poll__votes_entry_x3cc9e144__descriptor)};
+static const LifelineField sample__chat__v1__poll__votes_entry_x3cc9e144__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_FIXED64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_FIXED64),
-     .offset = offsetof(Sample__Chat__V1__Poll__VotesEntry, key),
+     .offset = offsetof(Sample__Chat__V1__Poll__VotesEntryX3cc9e144, key),
      .quantifier_offset = 0, .encoded_tag = 0x0900000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_UINT32),
-     .offset = offsetof(Sample__Chat__V1__Poll__VotesEntry, value),
+     .offset = offsetof(Sample__Chat__V1__Poll__VotesEntryX3cc9e144, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char sample__chat__v1__poll__votes_entry__name_text[] = "key\000value";
-static const LifelineName sample__chat__v1__poll__votes_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t sample__chat__v1__poll__votes_entry__name_order[] = {0, 2};
-const LifelineMessageTable sample__chat__v1__poll__votes_entry__table = {
+static const char sample__chat__v1__poll__votes_entry_x3cc9e144__name_text[] = "key\000value";
+static const LifelineName sample__chat__v1__poll__votes_entry_x3cc9e144__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t sample__chat__v1__poll__votes_entry_x3cc9e144__name_order[] = {0, 2};
+const LifelineMessageTable sample__chat__v1__poll__votes_entry_x3cc9e144__table = {
     .full_name = "sample.chat.v1.Poll.VotesEntry",
-    .default_instance = &sample__chat__v1__poll__votes_entry__default,
-    .fields = sample__chat__v1__poll__votes_entry__fields,
+    .default_instance = &sample__chat__v1__poll__votes_entry_x3cc9e144__default,
+    .fields = sample__chat__v1__poll__votes_entry_x3cc9e144__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Sample__Chat__V1__Poll__VotesEntry),
+    .size = sizeof(Sample__Chat__V1__Poll__VotesEntryX3cc9e144),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x9, 0, offsetof(Sample__Chat__V1__Poll__VotesEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Sample__Chat__V1__Poll__VotesEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x9, 0, offsetof(Sample__Chat__V1__Poll__VotesEntryX3cc9e144, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Sample__Chat__V1__Poll__VotesEntryX3cc9e144, value), 0),
     },
-    .names = {.text = sample__chat__v1__poll__votes_entry__name_text, .names = sample__chat__v1__poll__votes_entry__name_entries, .order = sample__chat__v1__poll__votes_entry__name_order, .order_count = 2},
+    .names = {.text = sample__chat__v1__poll__votes_entry_x3cc9e144__name_text, .names = sample__chat__v1__poll__votes_entry_x3cc9e144__name_entries, .order = sample__chat__v1__poll__votes_entry_x3cc9e144__name_order, .order_count = 2},
 };
 
 static const Sample__Chat__V1__ChatMessage sample__chat__v1__chat_message__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__chat_message__descriptor)};
@@ -273,7 +273,7 @@ static const LifelineField sample__chat__v1__chat_message__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Sample__Chat__V1__ChatMessage, headers),
      .quantifier_offset = offsetof(Sample__Chat__V1__ChatMessage, n_headers), .encoded_tag = 0x3200000000000001,
-     .message = &sample__chat__v1__chat_message__headers_entry__table, .enumeration = NULL},
+     .message = &sample__chat__v1__chat_message__headers_entry_x025694dd__table, .enumeration = NULL},
     {.number = 7, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_PACKED, .form = 0,
      .offset = offsetof(Sample__Chat__V1__ChatMessage, mentions),
@@ -338,7 +338,7 @@ static const LifelineField sample__chat__v1__chat_message__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Sample__Chat__V1__ChatMessage, reactions),
      .quantifier_offset = offsetof(Sample__Chat__V1__ChatMessage, n_reactions), .encoded_tag = 0x019a000000000002,
-     .message = &sample__chat__v1__chat_message__reactions_entry__table, .enumeration = NULL},
+     .message = &sample__chat__v1__chat_message__reactions_entry_xa78622f7__table, .enumeration = NULL},
     {.number = 20, .type = LIFELINE_TYPE_SFIXED32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_SFIXED32),
      .offset = offsetof(Sample__Chat__V1__ChatMessage, utc_offset),
@@ -435,77 +435,77 @@ const LifelineMessageTable sample__chat__v1__chat_message__table = {
     .names = {.text = sample__chat__v1__chat_message__name_text, .names = sample__chat__v1__chat_message__name_entries, .order = sample__chat__v1__chat_message__name_order, .order_count = 31},
 };
 
-_Static_assert(offsetof(Sample__Chat__V1__ChatMessage__HeadersEntry, key) == sizeof(ProtobufCMessage), "key of sample.chat.v1.ChatMessage.HeadersEntry");
+_Static_assert(offsetof(Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd, key) == sizeof(ProtobufCMessage), "key of sample.chat.v1.ChatMessage.HeadersEntry");
 _Static_assert(
-    offsetof(Sample__Chat__V1__ChatMessage__HeadersEntry, value) == (offsetof(Sample__Chat__V1__ChatMessage__HeadersEntry, key) + sizeof(((Sample__Chat__V1__ChatMessage__HeadersEntry *)0)->key) + _Alignof(__typeof__(((Sample__Chat__V1__ChatMessage__HeadersEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Sample__Chat__V1__ChatMessage__HeadersEntry *)0)->value)) * _Alignof(__typeof__(((Sample__Chat__V1__ChatMessage__HeadersEntry *)0)->value)),
+    offsetof(Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd, value) == (offsetof(Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd, key) + sizeof(((Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd *)0)->key) + _Alignof(__typeof__(((Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd *)0)->value)) - 1) / _Alignof(__typeof__(((Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd *)0)->value)) * _Alignof(__typeof__(((Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd *)0)->value)),
     "value of sample.chat.v1.ChatMessage.HeadersEntry");
-static const Sample__Chat__V1__ChatMessage__HeadersEntry sample__chat__v1__chat_message__headers_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__chat_message__headers_entry__descriptor)};
-static const LifelineField sample__chat__v1__chat_message__headers_entry__fields[] = {
+static const Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd sample__chat__v1__chat_message__headers_entry_x025694dd__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__chat_message__headers_entry_x025694dd__descriptor)};
+static const LifelineField sample__chat__v1__chat_message__headers_entry_x025694dd__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Sample__Chat__V1__ChatMessage__HeadersEntry, key),
+     .offset = offsetof(Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Sample__Chat__V1__ChatMessage__HeadersEntry, value),
+     .offset = offsetof(Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char sample__chat__v1__chat_message__headers_entry__name_text[] = "key\000value";
-static const LifelineName sample__chat__v1__chat_message__headers_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t sample__chat__v1__chat_message__headers_entry__name_order[] = {0, 2};
-const LifelineMessageTable sample__chat__v1__chat_message__headers_entry__table = {
+static const char sample__chat__v1__chat_message__headers_entry_x025694dd__name_text[] = "key\000value";
+static const LifelineName sample__chat__v1__chat_message__headers_entry_x025694dd__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t sample__chat__v1__chat_message__headers_entry_x025694dd__name_order[] = {0, 2};
+const LifelineMessageTable sample__chat__v1__chat_message__headers_entry_x025694dd__table = {
     .full_name = "sample.chat.v1.ChatMessage.HeadersEntry",
-    .default_instance = &sample__chat__v1__chat_message__headers_entry__default,
-    .fields = sample__chat__v1__chat_message__headers_entry__fields,
+    .default_instance = &sample__chat__v1__chat_message__headers_entry_x025694dd__default,
+    .fields = sample__chat__v1__chat_message__headers_entry_x025694dd__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Sample__Chat__V1__ChatMessage__HeadersEntry),
+    .size = sizeof(Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Sample__Chat__V1__ChatMessage__HeadersEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Sample__Chat__V1__ChatMessage__HeadersEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd, value), 0),
     },
-    .names = {.text = sample__chat__v1__chat_message__headers_entry__name_text, .names = sample__chat__v1__chat_message__headers_entry__name_entries, .order = sample__chat__v1__chat_message__headers_entry__name_order, .order_count = 2},
+    .names = {.text = sample__chat__v1__chat_message__headers_entry_x025694dd__name_text, .names = sample__chat__v1__chat_message__headers_entry_x025694dd__name_entries, .order = sample__chat__v1__chat_message__headers_entry_x025694dd__name_order, .order_count = 2},
 };
 
-_Static_assert(offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntry, key) == sizeof(ProtobufCMessage), "key of sample.chat.v1.ChatMessage.ReactionsEntry");
+_Static_assert(offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7, key) == sizeof(ProtobufCMessage), "key of sample.chat.v1.ChatMessage.ReactionsEntry");
 _Static_assert(
-    offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntry, value) == (offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntry, key) + sizeof(((Sample__Chat__V1__ChatMessage__ReactionsEntry *)0)->key) + _Alignof(__typeof__(((Sample__Chat__V1__ChatMessage__ReactionsEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Sample__Chat__V1__ChatMessage__ReactionsEntry *)0)->value)) * _Alignof(__typeof__(((Sample__Chat__V1__ChatMessage__ReactionsEntry *)0)->value)),
+    offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7, value) == (offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7, key) + sizeof(((Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7 *)0)->key) + _Alignof(__typeof__(((Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7 *)0)->value)) - 1) / _Alignof(__typeof__(((Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7 *)0)->value)) * _Alignof(__typeof__(((Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7 *)0)->value)),
     "value of sample.chat.v1.ChatMessage.ReactionsEntry");
-static const Sample__Chat__V1__ChatMessage__ReactionsEntry sample__chat__v1__chat_message__reactions_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__chat_message__reactions_entry__descriptor)};
-static const LifelineField sample__chat__v1__chat_message__reactions_entry__fields[] = {
+static const Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7 sample__chat__v1__chat_message__reactions_entry_xa78622f7__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__chat_message__reactions_entry_xa78622f7__descriptor)};
+static const LifelineField sample__chat__v1__chat_message__reactions_entry_xa78622f7__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntry, key),
+     .offset = offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT64),
-     .offset = offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntry, value),
+     .offset = offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char sample__chat__v1__chat_message__reactions_entry__name_text[] = "key\000value";
-static const LifelineName sample__chat__v1__chat_message__reactions_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t sample__chat__v1__chat_message__reactions_entry__name_order[] = {0, 2};
-const LifelineMessageTable sample__chat__v1__chat_message__reactions_entry__table = {
+static const char sample__chat__v1__chat_message__reactions_entry_xa78622f7__name_text[] = "key\000value";
+static const LifelineName sample__chat__v1__chat_message__reactions_entry_xa78622f7__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t sample__chat__v1__chat_message__reactions_entry_xa78622f7__name_order[] = {0, 2};
+const LifelineMessageTable sample__chat__v1__chat_message__reactions_entry_xa78622f7__table = {
     .full_name = "sample.chat.v1.ChatMessage.ReactionsEntry",
-    .default_instance = &sample__chat__v1__chat_message__reactions_entry__default,
-    .fields = sample__chat__v1__chat_message__reactions_entry__fields,
+    .default_instance = &sample__chat__v1__chat_message__reactions_entry_xa78622f7__default,
+    .fields = sample__chat__v1__chat_message__reactions_entry_xa78622f7__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Sample__Chat__V1__ChatMessage__ReactionsEntry),
+    .size = sizeof(Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7, value), 0),
     },
-    .names = {.text = sample__chat__v1__chat_message__reactions_entry__name_text, .names = sample__chat__v1__chat_message__reactions_entry__name_entries, .order = sample__chat__v1__chat_message__reactions_entry__name_order, .order_count = 2},
+    .names = {.text = sample__chat__v1__chat_message__reactions_entry_xa78622f7__name_text, .names = sample__chat__v1__chat_message__reactions_entry_xa78622f7__name_entries, .order = sample__chat__v1__chat_message__reactions_entry_xa78622f7__name_order, .order_count = 2},
 };
 

@@ -251,7 +251,7 @@ const ProtobufCMessageDescriptor sample__chat__v1__location__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor sample__chat__v1__poll__votes_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor sample__chat__v1__poll__votes_entry_x3cc9e144__field_descriptors[2] =
 {
   {
     "key",
@@ -259,7 +259,7 @@ static const ProtobufCFieldDescriptor sample__chat__v1__poll__votes_entry__field
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_FIXED64,
     0,   /* quantifier_offset */
-    offsetof(Sample__Chat__V1__Poll__VotesEntry, key),
+    offsetof(Sample__Chat__V1__Poll__VotesEntryX3cc9e144, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -271,34 +271,34 @@ static const ProtobufCFieldDescriptor sample__chat__v1__poll__votes_entry__field
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_UINT32,
     0,   /* quantifier_offset */
-    offsetof(Sample__Chat__V1__Poll__VotesEntry, value),
+    offsetof(Sample__Chat__V1__Poll__VotesEntryX3cc9e144, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned sample__chat__v1__poll__votes_entry__field_indices_by_name[] = {
+static const unsigned sample__chat__v1__poll__votes_entry_x3cc9e144__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange sample__chat__v1__poll__votes_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange sample__chat__v1__poll__votes_entry_x3cc9e144__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor sample__chat__v1__poll__votes_entry__descriptor =
+const ProtobufCMessageDescriptor sample__chat__v1__poll__votes_entry_x3cc9e144__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "sample.chat.v1.Poll.VotesEntry",
-  "VotesEntry",
-  "Sample__Chat__V1__Poll__VotesEntry",
+  "sample.chat.v1.Poll.VotesEntry_x3cc9e144",
+  "VotesEntryX3cc9e144",
+  "Sample__Chat__V1__Poll__VotesEntryX3cc9e144",
   "sample.chat.v1",
-  sizeof(Sample__Chat__V1__Poll__VotesEntry),
+  sizeof(Sample__Chat__V1__Poll__VotesEntryX3cc9e144),
   2,
-  sample__chat__v1__poll__votes_entry__field_descriptors,
-  sample__chat__v1__poll__votes_entry__field_indices_by_name,
-  1,  sample__chat__v1__poll__votes_entry__number_ranges,
+  sample__chat__v1__poll__votes_entry_x3cc9e144__field_descriptors,
+  sample__chat__v1__poll__votes_entry_x3cc9e144__field_indices_by_name,
+  1,  sample__chat__v1__poll__votes_entry_x3cc9e144__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -335,7 +335,7 @@ static const ProtobufCFieldDescriptor sample__chat__v1__poll__field_descriptors[
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Sample__Chat__V1__Poll, n_votes),
     offsetof(Sample__Chat__V1__Poll, votes),
-    &sample__chat__v1__poll__votes_entry__descriptor,
+    &sample__chat__v1__poll__votes_entry_x3cc9e144__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -379,7 +379,7 @@ const ProtobufCMessageDescriptor sample__chat__v1__poll__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor sample__chat__v1__chat_message__headers_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor sample__chat__v1__chat_message__headers_entry_x025694dd__field_descriptors[2] =
 {
   {
     "key",
@@ -387,7 +387,7 @@ static const ProtobufCFieldDescriptor sample__chat__v1__chat_message__headers_en
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Sample__Chat__V1__ChatMessage__HeadersEntry, key),
+    offsetof(Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -399,38 +399,38 @@ static const ProtobufCFieldDescriptor sample__chat__v1__chat_message__headers_en
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Sample__Chat__V1__ChatMessage__HeadersEntry, value),
+    offsetof(Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned sample__chat__v1__chat_message__headers_entry__field_indices_by_name[] = {
+static const unsigned sample__chat__v1__chat_message__headers_entry_x025694dd__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange sample__chat__v1__chat_message__headers_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange sample__chat__v1__chat_message__headers_entry_x025694dd__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor sample__chat__v1__chat_message__headers_entry__descriptor =
+const ProtobufCMessageDescriptor sample__chat__v1__chat_message__headers_entry_x025694dd__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "sample.chat.v1.ChatMessage.HeadersEntry",
-  "HeadersEntry",
-  "Sample__Chat__V1__ChatMessage__HeadersEntry",
+  "sample.chat.v1.ChatMessage.HeadersEntry_x025694dd",
+  "HeadersEntryX025694dd",
+  "Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd",
   "sample.chat.v1",
-  sizeof(Sample__Chat__V1__ChatMessage__HeadersEntry),
+  sizeof(Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd),
   2,
-  sample__chat__v1__chat_message__headers_entry__field_descriptors,
-  sample__chat__v1__chat_message__headers_entry__field_indices_by_name,
-  1,  sample__chat__v1__chat_message__headers_entry__number_ranges,
+  sample__chat__v1__chat_message__headers_entry_x025694dd__field_descriptors,
+  sample__chat__v1__chat_message__headers_entry_x025694dd__field_indices_by_name,
+  1,  sample__chat__v1__chat_message__headers_entry_x025694dd__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor sample__chat__v1__chat_message__reactions_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor sample__chat__v1__chat_message__reactions_entry_xa78622f7__field_descriptors[2] =
 {
   {
     "key",
@@ -438,7 +438,7 @@ static const ProtobufCFieldDescriptor sample__chat__v1__chat_message__reactions_
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntry, key),
+    offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -450,34 +450,34 @@ static const ProtobufCFieldDescriptor sample__chat__v1__chat_message__reactions_
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_INT64,
     0,   /* quantifier_offset */
-    offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntry, value),
+    offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned sample__chat__v1__chat_message__reactions_entry__field_indices_by_name[] = {
+static const unsigned sample__chat__v1__chat_message__reactions_entry_xa78622f7__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange sample__chat__v1__chat_message__reactions_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange sample__chat__v1__chat_message__reactions_entry_xa78622f7__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor sample__chat__v1__chat_message__reactions_entry__descriptor =
+const ProtobufCMessageDescriptor sample__chat__v1__chat_message__reactions_entry_xa78622f7__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "sample.chat.v1.ChatMessage.ReactionsEntry",
-  "ReactionsEntry",
-  "Sample__Chat__V1__ChatMessage__ReactionsEntry",
+  "sample.chat.v1.ChatMessage.ReactionsEntry_xa78622f7",
+  "ReactionsEntryXa78622f7",
+  "Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7",
   "sample.chat.v1",
-  sizeof(Sample__Chat__V1__ChatMessage__ReactionsEntry),
+  sizeof(Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7),
   2,
-  sample__chat__v1__chat_message__reactions_entry__field_descriptors,
-  sample__chat__v1__chat_message__reactions_entry__field_indices_by_name,
-  1,  sample__chat__v1__chat_message__reactions_entry__number_ranges,
+  sample__chat__v1__chat_message__reactions_entry_xa78622f7__field_descriptors,
+  sample__chat__v1__chat_message__reactions_entry_xa78622f7__field_indices_by_name,
+  1,  sample__chat__v1__chat_message__reactions_entry_xa78622f7__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -550,7 +550,7 @@ static const ProtobufCFieldDescriptor sample__chat__v1__chat_message__field_desc
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Sample__Chat__V1__ChatMessage, n_headers),
     offsetof(Sample__Chat__V1__ChatMessage, headers),
-    &sample__chat__v1__chat_message__headers_entry__descriptor,
+    &sample__chat__v1__chat_message__headers_entry_x025694dd__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -706,7 +706,7 @@ static const ProtobufCFieldDescriptor sample__chat__v1__chat_message__field_desc
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Sample__Chat__V1__ChatMessage, n_reactions),
     offsetof(Sample__Chat__V1__ChatMessage, reactions),
-    &sample__chat__v1__chat_message__reactions_entry__descriptor,
+    &sample__chat__v1__chat_message__reactions_entry_xa78622f7__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

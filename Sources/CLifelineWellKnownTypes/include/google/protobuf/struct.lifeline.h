@@ -9,9 +9,9 @@ extern const LifelineMessageTable google__protobuf__struct__table;
 static inline const LifelineMessageTable *_Nonnull google__protobuf__struct__get_table(void) {
     return &google__protobuf__struct__table;
 }
-extern const LifelineMessageTable google__protobuf__struct__fields_entry__table;
-static inline const LifelineMessageTable *_Nonnull google__protobuf__struct__fields_entry__get_table(void) {
-    return &google__protobuf__struct__fields_entry__table;
+extern const LifelineMessageTable google__protobuf__struct__fields_entry_x9d7aea57__table;
+static inline const LifelineMessageTable *_Nonnull google__protobuf__struct__fields_entry_x9d7aea57__get_table(void) {
+    return &google__protobuf__struct__fields_entry_x9d7aea57__table;
 }
 extern const LifelineMessageTable google__protobuf__value__table;
 static inline const LifelineMessageTable *_Nonnull google__protobuf__value__get_table(void) {

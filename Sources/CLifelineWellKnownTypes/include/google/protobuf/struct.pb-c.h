@@ -16,7 +16,7 @@ PROTOBUF_C__BEGIN_DECLS
 
 
 typedef struct Google__Protobuf__Struct Google__Protobuf__Struct;
-typedef struct Google__Protobuf__Struct__FieldsEntry Google__Protobuf__Struct__FieldsEntry;
+typedef struct Google__Protobuf__Struct__FieldsEntryX9d7aea57 Google__Protobuf__Struct__FieldsEntryX9d7aea57;
 typedef struct Google__Protobuf__Value Google__Protobuf__Value;
 typedef struct Google__Protobuf__ListValue Google__Protobuf__ListValue;
 
@@ -26,14 +26,14 @@ typedef struct Google__Protobuf__ListValue Google__Protobuf__ListValue;
 
 /* --- messages --- */
 
-struct  Google__Protobuf__Struct__FieldsEntry
+struct  Google__Protobuf__Struct__FieldsEntryX9d7aea57
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   Google__Protobuf__Value *value;
 };
-#define GOOGLE__PROTOBUF__STRUCT__FIELDS_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&google__protobuf__struct__fields_entry__descriptor) \
+#define GOOGLE__PROTOBUF__STRUCT__FIELDS_ENTRY_X9D7AEA57__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&google__protobuf__struct__fields_entry_x9d7aea57__descriptor) \
     , {0,NULL}, NULL }
 
 
@@ -41,7 +41,7 @@ struct  Google__Protobuf__Struct
 {
   ProtobufCMessage base;
   size_t n_fields;
-  Google__Protobuf__Struct__FieldsEntry **fields;
+  Google__Protobuf__Struct__FieldsEntryX9d7aea57 **fields;
 };
 #define GOOGLE__PROTOBUF__STRUCT__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&google__protobuf__struct__descriptor) \
@@ -90,8 +90,8 @@ struct  Google__Protobuf__ListValue
 
 /* --- per-message closures --- */
 
-typedef void (*Google__Protobuf__Struct__FieldsEntry_Closure)
-                 (const Google__Protobuf__Struct__FieldsEntry *message,
+typedef void (*Google__Protobuf__Struct__FieldsEntryX9d7aea57_Closure)
+                 (const Google__Protobuf__Struct__FieldsEntryX9d7aea57 *message,
                   void *closure_data);
 typedef void (*Google__Protobuf__Struct_Closure)
                  (const Google__Protobuf__Struct *message,
@@ -109,7 +109,7 @@ typedef void (*Google__Protobuf__ListValue_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCMessageDescriptor google__protobuf__struct__descriptor;
-extern const ProtobufCMessageDescriptor google__protobuf__struct__fields_entry__descriptor;
+extern const ProtobufCMessageDescriptor google__protobuf__struct__fields_entry_x9d7aea57__descriptor;
 extern const ProtobufCMessageDescriptor google__protobuf__value__descriptor;
 extern const ProtobufCMessageDescriptor google__protobuf__list_value__descriptor;
 

@@ -17,17 +17,17 @@ extern const LifelineMessageTable google__protobuf__int64_value__table;
 static inline const LifelineMessageTable *_Nonnull google__protobuf__int64_value__get_table(void) {
     return &google__protobuf__int64_value__table;
 }
-extern const LifelineMessageTable google__protobuf__uint64_value__table;
-static inline const LifelineMessageTable *_Nonnull google__protobuf__uint64_value__get_table(void) {
-    return &google__protobuf__uint64_value__table;
+extern const LifelineMessageTable google__protobuf__uint64_value_x6d1f6866__table;
+static inline const LifelineMessageTable *_Nonnull google__protobuf__uint64_value_x6d1f6866__get_table(void) {
+    return &google__protobuf__uint64_value_x6d1f6866__table;
 }
 extern const LifelineMessageTable google__protobuf__int32_value__table;
 static inline const LifelineMessageTable *_Nonnull google__protobuf__int32_value__get_table(void) {
     return &google__protobuf__int32_value__table;
 }
-extern const LifelineMessageTable google__protobuf__uint32_value__table;
-static inline const LifelineMessageTable *_Nonnull google__protobuf__uint32_value__get_table(void) {
-    return &google__protobuf__uint32_value__table;
+extern const LifelineMessageTable google__protobuf__uint32_value_x72e11e7f__table;
+static inline const LifelineMessageTable *_Nonnull google__protobuf__uint32_value_x72e11e7f__get_table(void) {
+    return &google__protobuf__uint32_value_x72e11e7f__table;
 }
 extern const LifelineMessageTable google__protobuf__bool_value__table;
 static inline const LifelineMessageTable *_Nonnull google__protobuf__bool_value__get_table(void) {

@@ -18,9 +18,9 @@ PROTOBUF_C__BEGIN_DECLS
 typedef struct Google__Protobuf__DoubleValue Google__Protobuf__DoubleValue;
 typedef struct Google__Protobuf__FloatValue Google__Protobuf__FloatValue;
 typedef struct Google__Protobuf__Int64Value Google__Protobuf__Int64Value;
-typedef struct Google__Protobuf__UInt64Value Google__Protobuf__UInt64Value;
+typedef struct Google__Protobuf__UInt64ValueX6d1f6866 Google__Protobuf__UInt64ValueX6d1f6866;
 typedef struct Google__Protobuf__Int32Value Google__Protobuf__Int32Value;
-typedef struct Google__Protobuf__UInt32Value Google__Protobuf__UInt32Value;
+typedef struct Google__Protobuf__UInt32ValueX72e11e7f Google__Protobuf__UInt32ValueX72e11e7f;
 typedef struct Google__Protobuf__BoolValue Google__Protobuf__BoolValue;
 typedef struct Google__Protobuf__StringValue Google__Protobuf__StringValue;
 typedef struct Google__Protobuf__BytesValue Google__Protobuf__BytesValue;
@@ -61,13 +61,13 @@ struct  Google__Protobuf__Int64Value
     , 0 }
 
 
-struct  Google__Protobuf__UInt64Value
+struct  Google__Protobuf__UInt64ValueX6d1f6866
 {
   ProtobufCMessage base;
   uint64_t value;
 };
-#define GOOGLE__PROTOBUF__UINT64_VALUE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&google__protobuf__uint64_value__descriptor) \
+#define GOOGLE__PROTOBUF__UINT64_VALUE_X6D1F6866__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&google__protobuf__uint64_value_x6d1f6866__descriptor) \
     , 0 }
 
 
@@ -81,13 +81,13 @@ struct  Google__Protobuf__Int32Value
     , 0 }
 
 
-struct  Google__Protobuf__UInt32Value
+struct  Google__Protobuf__UInt32ValueX72e11e7f
 {
   ProtobufCMessage base;
   uint32_t value;
 };
-#define GOOGLE__PROTOBUF__UINT32_VALUE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&google__protobuf__uint32_value__descriptor) \
+#define GOOGLE__PROTOBUF__UINT32_VALUE_X72E11E7F__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&google__protobuf__uint32_value_x72e11e7f__descriptor) \
     , 0 }
 
 
@@ -132,14 +132,14 @@ typedef void (*Google__Protobuf__FloatValue_Closure)
 typedef void (*Google__Protobuf__Int64Value_Closure)
                  (const Google__Protobuf__Int64Value *message,
                   void *closure_data);
-typedef void (*Google__Protobuf__UInt64Value_Closure)
-                 (const Google__Protobuf__UInt64Value *message,
+typedef void (*Google__Protobuf__UInt64ValueX6d1f6866_Closure)
+                 (const Google__Protobuf__UInt64ValueX6d1f6866 *message,
                   void *closure_data);
 typedef void (*Google__Protobuf__Int32Value_Closure)
                  (const Google__Protobuf__Int32Value *message,
                   void *closure_data);
-typedef void (*Google__Protobuf__UInt32Value_Closure)
-                 (const Google__Protobuf__UInt32Value *message,
+typedef void (*Google__Protobuf__UInt32ValueX72e11e7f_Closure)
+                 (const Google__Protobuf__UInt32ValueX72e11e7f *message,
                   void *closure_data);
 typedef void (*Google__Protobuf__BoolValue_Closure)
                  (const Google__Protobuf__BoolValue *message,
@@ -159,9 +159,9 @@ typedef void (*Google__Protobuf__BytesValue_Closure)
 extern const ProtobufCMessageDescriptor google__protobuf__double_value__descriptor;
 extern const ProtobufCMessageDescriptor google__protobuf__float_value__descriptor;
 extern const ProtobufCMessageDescriptor google__protobuf__int64_value__descriptor;
-extern const ProtobufCMessageDescriptor google__protobuf__uint64_value__descriptor;
+extern const ProtobufCMessageDescriptor google__protobuf__uint64_value_x6d1f6866__descriptor;
 extern const ProtobufCMessageDescriptor google__protobuf__int32_value__descriptor;
-extern const ProtobufCMessageDescriptor google__protobuf__uint32_value__descriptor;
+extern const ProtobufCMessageDescriptor google__protobuf__uint32_value_x72e11e7f__descriptor;
 extern const ProtobufCMessageDescriptor google__protobuf__bool_value__descriptor;
 extern const ProtobufCMessageDescriptor google__protobuf__string_value__descriptor;
 extern const ProtobufCMessageDescriptor google__protobuf__bytes_value__descriptor;

@@ -9,9 +9,9 @@ extern const LifelineMessageTable test__comments__deprecated__table;
 static inline const LifelineMessageTable *_Nonnull test__comments__deprecated__get_table(void) {
     return &test__comments__deprecated__table;
 }
-extern const LifelineMessageTable test__comments__deprecated__mapped_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__comments__deprecated__mapped_entry__get_table(void) {
-    return &test__comments__deprecated__mapped_entry__table;
+extern const LifelineMessageTable test__comments__deprecated__mapped_entry_xe7f3fbad__table;
+static inline const LifelineMessageTable *_Nonnull test__comments__deprecated__mapped_entry_xe7f3fbad__get_table(void) {
+    return &test__comments__deprecated__mapped_entry_xe7f3fbad__table;
 }
 
 #endif

@@ -16,7 +16,7 @@ PROTOBUF_C__BEGIN_DECLS
 
 
 typedef struct Test__Comments__Deprecated Test__Comments__Deprecated;
-typedef struct Test__Comments__Deprecated__MappedEntry Test__Comments__Deprecated__MappedEntry;
+typedef struct Test__Comments__Deprecated__MappedEntryXe7f3fbad Test__Comments__Deprecated__MappedEntryXe7f3fbad;
 
 
 /* --- enums --- */
@@ -24,14 +24,14 @@ typedef struct Test__Comments__Deprecated__MappedEntry Test__Comments__Deprecate
 
 /* --- messages --- */
 
-struct  Test__Comments__Deprecated__MappedEntry
+struct  Test__Comments__Deprecated__MappedEntryXe7f3fbad
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   Test__Comments__Deprecated *value;
 };
-#define TEST__COMMENTS__DEPRECATED__MAPPED_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__comments__deprecated__mapped_entry__descriptor) \
+#define TEST__COMMENTS__DEPRECATED__MAPPED_ENTRY_XE7F3FBAD__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__comments__deprecated__mapped_entry_xe7f3fbad__descriptor) \
     , {0,NULL}, NULL }
 
 
@@ -55,7 +55,7 @@ struct  Test__Comments__Deprecated
   size_t n_many;
   int32_t *many;
   size_t n_mapped;
-  Test__Comments__Deprecated__MappedEntry **mapped;
+  Test__Comments__Deprecated__MappedEntryXe7f3fbad **mapped;
   int32_t kind;
   Test__Comments__Deprecated__ChoiceCase choice_case;
   union {
@@ -74,8 +74,8 @@ struct  Test__Comments__Deprecated
 
 /* --- per-message closures --- */
 
-typedef void (*Test__Comments__Deprecated__MappedEntry_Closure)
-                 (const Test__Comments__Deprecated__MappedEntry *message,
+typedef void (*Test__Comments__Deprecated__MappedEntryXe7f3fbad_Closure)
+                 (const Test__Comments__Deprecated__MappedEntryXe7f3fbad *message,
                   void *closure_data);
 typedef void (*Test__Comments__Deprecated_Closure)
                  (const Test__Comments__Deprecated *message,
@@ -87,7 +87,7 @@ typedef void (*Test__Comments__Deprecated_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCMessageDescriptor test__comments__deprecated__descriptor;
-extern const ProtobufCMessageDescriptor test__comments__deprecated__mapped_entry__descriptor;
+extern const ProtobufCMessageDescriptor test__comments__deprecated__mapped_entry_xe7f3fbad__descriptor;
 
 PROTOBUF_C__END_DECLS
 

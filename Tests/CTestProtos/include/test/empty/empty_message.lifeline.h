@@ -13,9 +13,9 @@ extern const LifelineMessageTable test__empty__holds_nothing__table;
 static inline const LifelineMessageTable *_Nonnull test__empty__holds_nothing__get_table(void) {
     return &test__empty__holds_nothing__table;
 }
-extern const LifelineMessageTable test__empty__holds_nothing__mapped_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__empty__holds_nothing__mapped_entry__get_table(void) {
-    return &test__empty__holds_nothing__mapped_entry__table;
+extern const LifelineMessageTable test__empty__holds_nothing__mapped_entry_x8cddced4__table;
+static inline const LifelineMessageTable *_Nonnull test__empty__holds_nothing__mapped_entry_x8cddced4__get_table(void) {
+    return &test__empty__holds_nothing__mapped_entry_x8cddced4__table;
 }
 
 #endif

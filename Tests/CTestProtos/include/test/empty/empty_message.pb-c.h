@@ -17,7 +17,7 @@ PROTOBUF_C__BEGIN_DECLS
 
 typedef struct Test__Empty__Nothing Test__Empty__Nothing;
 typedef struct Test__Empty__HoldsNothing Test__Empty__HoldsNothing;
-typedef struct Test__Empty__HoldsNothing__MappedEntry Test__Empty__HoldsNothing__MappedEntry;
+typedef struct Test__Empty__HoldsNothing__MappedEntryX8cddced4 Test__Empty__HoldsNothing__MappedEntryX8cddced4;
 
 
 /* --- enums --- */
@@ -34,14 +34,14 @@ struct  Test__Empty__Nothing
      }
 
 
-struct  Test__Empty__HoldsNothing__MappedEntry
+struct  Test__Empty__HoldsNothing__MappedEntryX8cddced4
 {
   ProtobufCMessage base;
   protobuf_c_boolean key;
   Test__Empty__Nothing *value;
 };
-#define TEST__EMPTY__HOLDS_NOTHING__MAPPED_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__empty__holds_nothing__mapped_entry__descriptor) \
+#define TEST__EMPTY__HOLDS_NOTHING__MAPPED_ENTRY_X8CDDCED4__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__empty__holds_nothing__mapped_entry_x8cddced4__descriptor) \
     , 0, NULL }
 
 
@@ -58,7 +58,7 @@ struct  Test__Empty__HoldsNothing
   size_t n_nothings;
   Test__Empty__Nothing **nothings;
   size_t n_mapped;
-  Test__Empty__HoldsNothing__MappedEntry **mapped;
+  Test__Empty__HoldsNothing__MappedEntryX8cddced4 **mapped;
   Test__Empty__HoldsNothing__ChoiceCase choice_case;
   union {
     Test__Empty__Nothing *chosen;
@@ -74,8 +74,8 @@ struct  Test__Empty__HoldsNothing
 typedef void (*Test__Empty__Nothing_Closure)
                  (const Test__Empty__Nothing *message,
                   void *closure_data);
-typedef void (*Test__Empty__HoldsNothing__MappedEntry_Closure)
-                 (const Test__Empty__HoldsNothing__MappedEntry *message,
+typedef void (*Test__Empty__HoldsNothing__MappedEntryX8cddced4_Closure)
+                 (const Test__Empty__HoldsNothing__MappedEntryX8cddced4 *message,
                   void *closure_data);
 typedef void (*Test__Empty__HoldsNothing_Closure)
                  (const Test__Empty__HoldsNothing *message,
@@ -88,7 +88,7 @@ typedef void (*Test__Empty__HoldsNothing_Closure)
 
 extern const ProtobufCMessageDescriptor test__empty__nothing__descriptor;
 extern const ProtobufCMessageDescriptor test__empty__holds_nothing__descriptor;
-extern const ProtobufCMessageDescriptor test__empty__holds_nothing__mapped_entry__descriptor;
+extern const ProtobufCMessageDescriptor test__empty__holds_nothing__mapped_entry_x8cddced4__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -9,17 +9,17 @@ extern const LifelineMessageTable test__imports__tree__table;
 static inline const LifelineMessageTable *_Nonnull test__imports__tree__get_table(void) {
     return &test__imports__tree__table;
 }
-extern const LifelineMessageTable test__imports__tree__named_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__imports__tree__named_entry__get_table(void) {
-    return &test__imports__tree__named_entry__table;
+extern const LifelineMessageTable test__imports__tree__named_entry_x6bf8640a__table;
+static inline const LifelineMessageTable *_Nonnull test__imports__tree__named_entry_x6bf8640a__get_table(void) {
+    return &test__imports__tree__named_entry_x6bf8640a__table;
 }
-extern const LifelineMessageTable test__imports__tree__leaf__table;
-static inline const LifelineMessageTable *_Nonnull test__imports__tree__leaf__get_table(void) {
-    return &test__imports__tree__leaf__table;
+extern const LifelineMessageTable test__imports__tree__leaf_xef3ed9f1__table;
+static inline const LifelineMessageTable *_Nonnull test__imports__tree__leaf_xef3ed9f1__get_table(void) {
+    return &test__imports__tree__leaf_xef3ed9f1__table;
 }
-extern const LifelineMessageTable test__imports__tree__leaf__vein__table;
-static inline const LifelineMessageTable *_Nonnull test__imports__tree__leaf__vein__get_table(void) {
-    return &test__imports__tree__leaf__vein__table;
+extern const LifelineMessageTable test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__table;
+static inline const LifelineMessageTable *_Nonnull test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__get_table(void) {
+    return &test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__table;
 }
 extern const LifelineMessageTable test__imports__egg__table;
 static inline const LifelineMessageTable *_Nonnull test__imports__egg__get_table(void) {

@@ -16,9 +16,9 @@ PROTOBUF_C__BEGIN_DECLS
 
 
 typedef struct Test__Imports__Tree Test__Imports__Tree;
-typedef struct Test__Imports__Tree__NamedEntry Test__Imports__Tree__NamedEntry;
-typedef struct Test__Imports__Tree__Leaf Test__Imports__Tree__Leaf;
-typedef struct Test__Imports__Tree__Leaf__Vein Test__Imports__Tree__Leaf__Vein;
+typedef struct Test__Imports__Tree__NamedEntryX6bf8640a Test__Imports__Tree__NamedEntryX6bf8640a;
+typedef struct Test__Imports__Tree__LeafXef3ed9f1 Test__Imports__Tree__LeafXef3ed9f1;
+typedef struct Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3 Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3;
 typedef struct Test__Imports__Egg Test__Imports__Egg;
 typedef struct Test__Imports__Hen Test__Imports__Hen;
 
@@ -28,36 +28,36 @@ typedef struct Test__Imports__Hen Test__Imports__Hen;
 
 /* --- messages --- */
 
-struct  Test__Imports__Tree__NamedEntry
+struct  Test__Imports__Tree__NamedEntryX6bf8640a
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   Test__Imports__Tree *value;
 };
-#define TEST__IMPORTS__TREE__NAMED_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__imports__tree__named_entry__descriptor) \
+#define TEST__IMPORTS__TREE__NAMED_ENTRY_X6BF8640A__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__imports__tree__named_entry_x6bf8640a__descriptor) \
     , {0,NULL}, NULL }
 
 
-struct  Test__Imports__Tree__Leaf__Vein
+struct  Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3
 {
   ProtobufCMessage base;
-  Test__Imports__Tree__Leaf *leaf;
-  Test__Imports__Tree__Leaf__Vein *vein;
+  Test__Imports__Tree__LeafXef3ed9f1 *leaf;
+  Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3 *vein;
 };
-#define TEST__IMPORTS__TREE__LEAF__VEIN__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__imports__tree__leaf__vein__descriptor) \
+#define TEST__IMPORTS__TREE__LEAF_XEF3ED9F1__VEIN_X1B5D2AE3__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__descriptor) \
     , NULL, NULL }
 
 
-struct  Test__Imports__Tree__Leaf
+struct  Test__Imports__Tree__LeafXef3ed9f1
 {
   ProtobufCMessage base;
   Test__Imports__Tree *tree;
-  Test__Imports__Tree__Leaf__Vein *vein;
+  Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3 *vein;
 };
-#define TEST__IMPORTS__TREE__LEAF__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__imports__tree__leaf__descriptor) \
+#define TEST__IMPORTS__TREE__LEAF_XEF3ED9F1__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__imports__tree__leaf_xef3ed9f1__descriptor) \
     , NULL, NULL }
 
 
@@ -82,11 +82,11 @@ struct  Test__Imports__Tree
   size_t n_children;
   Test__Imports__Tree **children;
   size_t n_named;
-  Test__Imports__Tree__NamedEntry **named;
+  Test__Imports__Tree__NamedEntryX6bf8640a **named;
   Test__Imports__Tree__GraftedCase grafted_case;
   union {
     Test__Imports__Tree *branch;
-    Test__Imports__Tree__Leaf *leaf;
+    Test__Imports__Tree__LeafXef3ed9f1 *leaf;
   };
   Test__Imports__Tree__HasRightCase has_right_case;
   union {
@@ -121,14 +121,14 @@ struct  Test__Imports__Hen
 
 /* --- per-message closures --- */
 
-typedef void (*Test__Imports__Tree__NamedEntry_Closure)
-                 (const Test__Imports__Tree__NamedEntry *message,
+typedef void (*Test__Imports__Tree__NamedEntryX6bf8640a_Closure)
+                 (const Test__Imports__Tree__NamedEntryX6bf8640a *message,
                   void *closure_data);
-typedef void (*Test__Imports__Tree__Leaf__Vein_Closure)
-                 (const Test__Imports__Tree__Leaf__Vein *message,
+typedef void (*Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3_Closure)
+                 (const Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3 *message,
                   void *closure_data);
-typedef void (*Test__Imports__Tree__Leaf_Closure)
-                 (const Test__Imports__Tree__Leaf *message,
+typedef void (*Test__Imports__Tree__LeafXef3ed9f1_Closure)
+                 (const Test__Imports__Tree__LeafXef3ed9f1 *message,
                   void *closure_data);
 typedef void (*Test__Imports__Tree_Closure)
                  (const Test__Imports__Tree *message,
@@ -146,9 +146,9 @@ typedef void (*Test__Imports__Hen_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCMessageDescriptor test__imports__tree__descriptor;
-extern const ProtobufCMessageDescriptor test__imports__tree__named_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__imports__tree__leaf__descriptor;
-extern const ProtobufCMessageDescriptor test__imports__tree__leaf__vein__descriptor;
+extern const ProtobufCMessageDescriptor test__imports__tree__named_entry_x6bf8640a__descriptor;
+extern const ProtobufCMessageDescriptor test__imports__tree__leaf_xef3ed9f1__descriptor;
+extern const ProtobufCMessageDescriptor test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__descriptor;
 extern const ProtobufCMessageDescriptor test__imports__egg__descriptor;
 extern const ProtobufCMessageDescriptor test__imports__hen__descriptor;
 

@@ -9,13 +9,13 @@ extern const LifelineMessageTable test__imports__user__table;
 static inline const LifelineMessageTable *_Nonnull test__imports__user__get_table(void) {
     return &test__imports__user__table;
 }
-extern const LifelineMessageTable test__imports__user__lefts_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__imports__user__lefts_entry__get_table(void) {
-    return &test__imports__user__lefts_entry__table;
+extern const LifelineMessageTable test__imports__user__lefts_entry_x9b54d702__table;
+static inline const LifelineMessageTable *_Nonnull test__imports__user__lefts_entry_x9b54d702__get_table(void) {
+    return &test__imports__user__lefts_entry_x9b54d702__table;
 }
-extern const LifelineMessageTable test__imports__user__values_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__imports__user__values_entry__get_table(void) {
-    return &test__imports__user__values_entry__table;
+extern const LifelineMessageTable test__imports__user__values_entry_xa3147fca__table;
+static inline const LifelineMessageTable *_Nonnull test__imports__user__values_entry_xa3147fca__get_table(void) {
+    return &test__imports__user__values_entry_xa3147fca__table;
 }
 
 #endif

@@ -23,8 +23,8 @@ PROTOBUF_C__BEGIN_DECLS
 #include "test/names/unpackaged.pb-c.h"
 
 typedef struct Test__Imports__User Test__Imports__User;
-typedef struct Test__Imports__User__LeftsEntry Test__Imports__User__LeftsEntry;
-typedef struct Test__Imports__User__ValuesEntry Test__Imports__User__ValuesEntry;
+typedef struct Test__Imports__User__LeftsEntryX9b54d702 Test__Imports__User__LeftsEntryX9b54d702;
+typedef struct Test__Imports__User__ValuesEntryXa3147fca Test__Imports__User__ValuesEntryXa3147fca;
 
 
 /* --- enums --- */
@@ -32,25 +32,25 @@ typedef struct Test__Imports__User__ValuesEntry Test__Imports__User__ValuesEntry
 
 /* --- messages --- */
 
-struct  Test__Imports__User__LeftsEntry
+struct  Test__Imports__User__LeftsEntryX9b54d702
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   Test__Imports__Left__Item *value;
 };
-#define TEST__IMPORTS__USER__LEFTS_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__imports__user__lefts_entry__descriptor) \
+#define TEST__IMPORTS__USER__LEFTS_ENTRY_X9B54D702__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__imports__user__lefts_entry_x9b54d702__descriptor) \
     , {0,NULL}, NULL }
 
 
-struct  Test__Imports__User__ValuesEntry
+struct  Test__Imports__User__ValuesEntryXa3147fca
 {
   ProtobufCMessage base;
   int64_t key;
   Google__Protobuf__Value *value;
 };
-#define TEST__IMPORTS__USER__VALUES_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__imports__user__values_entry__descriptor) \
+#define TEST__IMPORTS__USER__VALUES_ENTRY_XA3147FCA__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__imports__user__values_entry_xa3147fca__descriptor) \
     , 0, NULL }
 
 
@@ -68,7 +68,7 @@ struct  Test__Imports__User
   Test__Imports__Left__Item *left;
   Test__Imports__Right__Item *right;
   size_t n_lefts;
-  Test__Imports__User__LeftsEntry **lefts;
+  Test__Imports__User__LeftsEntryX9b54d702 **lefts;
   size_t n_moods;
   int32_t *moods;
   Google__Protobuf__Any *anything;
@@ -76,7 +76,7 @@ struct  Test__Imports__User
   int32_t null;
   Google__Protobuf__Int64Value *wrapped;
   size_t n_values;
-  Test__Imports__User__ValuesEntry **values;
+  Test__Imports__User__ValuesEntryXa3147fca **values;
   Pb__Unpackaged *unpackaged;
   int32_t unpackaged_kind;
   Test__Imports__User__EitherCase either_case;
@@ -93,11 +93,11 @@ struct  Test__Imports__User
 
 /* --- per-message closures --- */
 
-typedef void (*Test__Imports__User__LeftsEntry_Closure)
-                 (const Test__Imports__User__LeftsEntry *message,
+typedef void (*Test__Imports__User__LeftsEntryX9b54d702_Closure)
+                 (const Test__Imports__User__LeftsEntryX9b54d702 *message,
                   void *closure_data);
-typedef void (*Test__Imports__User__ValuesEntry_Closure)
-                 (const Test__Imports__User__ValuesEntry *message,
+typedef void (*Test__Imports__User__ValuesEntryXa3147fca_Closure)
+                 (const Test__Imports__User__ValuesEntryXa3147fca *message,
                   void *closure_data);
 typedef void (*Test__Imports__User_Closure)
                  (const Test__Imports__User *message,
@@ -109,8 +109,8 @@ typedef void (*Test__Imports__User_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCMessageDescriptor test__imports__user__descriptor;
-extern const ProtobufCMessageDescriptor test__imports__user__lefts_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__imports__user__values_entry__descriptor;
+extern const ProtobufCMessageDescriptor test__imports__user__lefts_entry_x9b54d702__descriptor;
+extern const ProtobufCMessageDescriptor test__imports__user__values_entry_xa3147fca__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -13,77 +13,77 @@ extern const LifelineMessageTable test__names__counts__table;
 static inline const LifelineMessageTable *_Nonnull test__names__counts__get_table(void) {
     return &test__names__counts__table;
 }
-extern const LifelineMessageTable test__names__counts__count_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__counts__count_entry__get_table(void) {
-    return &test__names__counts__count_entry__table;
+extern const LifelineMessageTable test__names__counts__count_entry_xe9f5072a__table;
+static inline const LifelineMessageTable *_Nonnull test__names__counts__count_entry_xe9f5072a__get_table(void) {
+    return &test__names__counts__count_entry_xe9f5072a__table;
 }
 extern const LifelineMessageTable test__names__oneofs__table;
 static inline const LifelineMessageTable *_Nonnull test__names__oneofs__get_table(void) {
     return &test__names__oneofs__table;
 }
-extern const LifelineMessageTable test__names__oneofs__nested__table;
-static inline const LifelineMessageTable *_Nonnull test__names__oneofs__nested__get_table(void) {
-    return &test__names__oneofs__nested__table;
+extern const LifelineMessageTable test__names__oneofs__nested_x18a2261a__table;
+static inline const LifelineMessageTable *_Nonnull test__names__oneofs__nested_x18a2261a__get_table(void) {
+    return &test__names__oneofs__nested_x18a2261a__table;
 }
-extern const LifelineMessageTable test__names__oneofs__xcase__table;
-static inline const LifelineMessageTable *_Nonnull test__names__oneofs__xcase__get_table(void) {
-    return &test__names__oneofs__xcase__table;
+extern const LifelineMessageTable test__names__oneofs__xcase_x9799131b__table;
+static inline const LifelineMessageTable *_Nonnull test__names__oneofs__xcase_x9799131b__get_table(void) {
+    return &test__names__oneofs__xcase_x9799131b__table;
 }
-extern const LifelineMessageTable test__names__oneofs__x__table;
-static inline const LifelineMessageTable *_Nonnull test__names__oneofs__x__get_table(void) {
-    return &test__names__oneofs__x__table;
+extern const LifelineMessageTable test__names__oneofs__x_xdb4234d7__table;
+static inline const LifelineMessageTable *_Nonnull test__names__oneofs__x_xdb4234d7__get_table(void) {
+    return &test__names__oneofs__x_xdb4234d7__table;
 }
 extern const LifelineMessageTable test__names__shape__table;
 static inline const LifelineMessageTable *_Nonnull test__names__shape__get_table(void) {
     return &test__names__shape__table;
 }
-extern const LifelineMessageTable test__names__shape__circle__table;
-static inline const LifelineMessageTable *_Nonnull test__names__shape__circle__get_table(void) {
-    return &test__names__shape__circle__table;
+extern const LifelineMessageTable test__names__shape__circle_x6be2275a__table;
+static inline const LifelineMessageTable *_Nonnull test__names__shape__circle_x6be2275a__get_table(void) {
+    return &test__names__shape__circle_x6be2275a__table;
 }
-extern const LifelineMessageTable test__names__recursive__table;
-static inline const LifelineMessageTable *_Nonnull test__names__recursive__get_table(void) {
-    return &test__names__recursive__table;
+extern const LifelineMessageTable test__names__recursive_x92bc6099__table;
+static inline const LifelineMessageTable *_Nonnull test__names__recursive_x92bc6099__get_table(void) {
+    return &test__names__recursive_x92bc6099__table;
 }
-extern const LifelineMessageTable test__names__recursive__names_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__recursive__names_entry__get_table(void) {
-    return &test__names__recursive__names_entry__table;
+extern const LifelineMessageTable test__names__recursive_x92bc6099__names_entry_x477cbdc9__table;
+static inline const LifelineMessageTable *_Nonnull test__names__recursive_x92bc6099__names_entry_x477cbdc9__get_table(void) {
+    return &test__names__recursive_x92bc6099__names_entry_x477cbdc9__table;
 }
-extern const LifelineMessageTable test__names__lower_case__table;
-static inline const LifelineMessageTable *_Nonnull test__names__lower_case__get_table(void) {
-    return &test__names__lower_case__table;
+extern const LifelineMessageTable test__names__lower_case_x76755ea5__table;
+static inline const LifelineMessageTable *_Nonnull test__names__lower_case_x76755ea5__get_table(void) {
+    return &test__names__lower_case_x76755ea5__table;
 }
-extern const LifelineMessageTable test__names__lower_case__n2__table;
-static inline const LifelineMessageTable *_Nonnull test__names__lower_case__n2__get_table(void) {
-    return &test__names__lower_case__n2__table;
+extern const LifelineMessageTable test__names__lower_case_x31a819b8__table;
+static inline const LifelineMessageTable *_Nonnull test__names__lower_case_x31a819b8__get_table(void) {
+    return &test__names__lower_case_x31a819b8__table;
 }
-extern const LifelineMessageTable test__names__lower__case__n3__table;
-static inline const LifelineMessageTable *_Nonnull test__names__lower__case__n3__get_table(void) {
-    return &test__names__lower__case__n3__table;
+extern const LifelineMessageTable test__names__lower__case_x3f440825__table;
+static inline const LifelineMessageTable *_Nonnull test__names__lower__case_x3f440825__get_table(void) {
+    return &test__names__lower__case_x3f440825__table;
 }
-extern const LifelineMessageTable test__names____leading__table;
-static inline const LifelineMessageTable *_Nonnull test__names____leading__get_table(void) {
-    return &test__names____leading__table;
+extern const LifelineMessageTable test__names____leading_xf632cf0a__table;
+static inline const LifelineMessageTable *_Nonnull test__names____leading_xf632cf0a__get_table(void) {
+    return &test__names____leading_xf632cf0a__table;
 }
-extern const LifelineMessageTable test__names__leading__n2__table;
-static inline const LifelineMessageTable *_Nonnull test__names__leading__n2__get_table(void) {
-    return &test__names__leading__n2__table;
+extern const LifelineMessageTable test__names__leading__table;
+static inline const LifelineMessageTable *_Nonnull test__names__leading__get_table(void) {
+    return &test__names__leading__table;
 }
 extern const LifelineMessageTable test__names__entries__table;
 static inline const LifelineMessageTable *_Nonnull test__names__entries__get_table(void) {
     return &test__names__entries__table;
 }
-extern const LifelineMessageTable test__names__entries__value_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__entries__value_entry__get_table(void) {
-    return &test__names__entries__value_entry__table;
+extern const LifelineMessageTable test__names__entries__value_entry_x40e28dd6__table;
+static inline const LifelineMessageTable *_Nonnull test__names__entries__value_entry_x40e28dd6__get_table(void) {
+    return &test__names__entries__value_entry_x40e28dd6__table;
 }
-extern const LifelineMessageTable test__names__entries__value__table;
-static inline const LifelineMessageTable *_Nonnull test__names__entries__value__get_table(void) {
-    return &test__names__entries__value__table;
+extern const LifelineMessageTable test__names__entries__value_xbc9ef52e__table;
+static inline const LifelineMessageTable *_Nonnull test__names__entries__value_xbc9ef52e__get_table(void) {
+    return &test__names__entries__value_xbc9ef52e__table;
 }
-extern const LifelineMessageTable test__names__entries__value__entry_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__entries__value__entry_entry__get_table(void) {
-    return &test__names__entries__value__entry_entry__table;
+extern const LifelineMessageTable test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__table;
+static inline const LifelineMessageTable *_Nonnull test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__get_table(void) {
+    return &test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__table;
 }
 extern const LifelineMessageTable test__names__lending__table;
 static inline const LifelineMessageTable *_Nonnull test__names__lending__get_table(void) {

@@ -17,24 +17,24 @@ PROTOBUF_C__BEGIN_DECLS
 
 typedef struct Test__Names__Presence Test__Names__Presence;
 typedef struct Test__Names__Counts Test__Names__Counts;
-typedef struct Test__Names__Counts__CountEntry Test__Names__Counts__CountEntry;
+typedef struct Test__Names__Counts__CountEntryXe9f5072a Test__Names__Counts__CountEntryXe9f5072a;
 typedef struct Test__Names__Oneofs Test__Names__Oneofs;
-typedef struct Test__Names__Oneofs__Nested Test__Names__Oneofs__Nested;
-typedef struct Test__Names__Oneofs__XCase Test__Names__Oneofs__XCase;
-typedef struct Test__Names__Oneofs__X Test__Names__Oneofs__X;
+typedef struct Test__Names__Oneofs__NestedX18a2261a Test__Names__Oneofs__NestedX18a2261a;
+typedef struct Test__Names__Oneofs__XCaseX9799131b Test__Names__Oneofs__XCaseX9799131b;
+typedef struct Test__Names__Oneofs__XXdb4234d7 Test__Names__Oneofs__XXdb4234d7;
 typedef struct Test__Names__Shape Test__Names__Shape;
-typedef struct Test__Names__Shape__Circle Test__Names__Shape__Circle;
-typedef struct Test__Names__Recursive Test__Names__Recursive;
-typedef struct Test__Names__Recursive__NamesEntry Test__Names__Recursive__NamesEntry;
-typedef struct Test__Names__LowerCase Test__Names__LowerCase;
-typedef struct Test__Names__LowerCaseN2 Test__Names__LowerCaseN2;
-typedef struct Test__Names__LowerCaseN3 Test__Names__LowerCaseN3;
+typedef struct Test__Names__Shape__CircleX6be2275a Test__Names__Shape__CircleX6be2275a;
+typedef struct Test__Names__RecursiveX92bc6099 Test__Names__RecursiveX92bc6099;
+typedef struct Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9 Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9;
+typedef struct Test__Names__LowerCaseX76755ea5 Test__Names__LowerCaseX76755ea5;
+typedef struct Test__Names__LowerCaseX31a819b8 Test__Names__LowerCaseX31a819b8;
+typedef struct Test__Names__LowerCaseX3f440825 Test__Names__LowerCaseX3f440825;
+typedef struct Test__Names__LeadingXf632cf0a Test__Names__LeadingXf632cf0a;
 typedef struct Test__Names__Leading Test__Names__Leading;
-typedef struct Test__Names__LeadingN2 Test__Names__LeadingN2;
 typedef struct Test__Names__Entries Test__Names__Entries;
-typedef struct Test__Names__Entries__ValueEntry Test__Names__Entries__ValueEntry;
-typedef struct Test__Names__Entries__Value Test__Names__Entries__Value;
-typedef struct Test__Names__Entries__Value__EntryEntry Test__Names__Entries__Value__EntryEntry;
+typedef struct Test__Names__Entries__ValueEntryX40e28dd6 Test__Names__Entries__ValueEntryX40e28dd6;
+typedef struct Test__Names__Entries__ValueXbc9ef52e Test__Names__Entries__ValueXbc9ef52e;
+typedef struct Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278 Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278;
 typedef struct Test__Names__Lending Test__Names__Lending;
 typedef struct Test__Names__Joined Test__Names__Joined;
 
@@ -66,14 +66,14 @@ struct  Test__Names__Presence
     , 0, {0,NULL}, 0, TEST__NAMES__PRESENCE__HAS_FOO_OF__NOT_SET, {0} }
 
 
-struct  Test__Names__Counts__CountEntry
+struct  Test__Names__Counts__CountEntryXe9f5072a
 {
   ProtobufCMessage base;
   int32_t key;
   int32_t value;
 };
-#define TEST__NAMES__COUNTS__COUNT_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__counts__count_entry__descriptor) \
+#define TEST__NAMES__COUNTS__COUNT_ENTRY_XE9F5072A__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__counts__count_entry_xe9f5072a__descriptor) \
     , 0, 0 }
 
 
@@ -87,7 +87,7 @@ struct  Test__Names__Counts
   size_t n_n_count;
   int32_t *n_count;
   size_t n_count_5;
-  Test__Names__Counts__CountEntry **count_5;
+  Test__Names__Counts__CountEntryXe9f5072a **count_5;
 };
 #define TEST__NAMES__COUNTS__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__names__counts__descriptor) \
@@ -95,51 +95,51 @@ struct  Test__Names__Counts
 
 
 typedef enum {
-  TEST__NAMES__ONEOFS__NESTED__X__NOT_SET = 0,
-  TEST__NAMES__ONEOFS__NESTED__X_NESTED = 1
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS__NESTED__X__CASE)
-} Test__Names__Oneofs__Nested__XCase;
+  TEST__NAMES__ONEOFS__NESTED_X18A2261A__X__NOT_SET = 0,
+  TEST__NAMES__ONEOFS__NESTED_X18A2261A__X_NESTED = 1
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS__NESTED_X18A2261A__X__CASE)
+} Test__Names__Oneofs__NestedX18a2261a__XCase;
 
-struct  Test__Names__Oneofs__Nested
+struct  Test__Names__Oneofs__NestedX18a2261a
 {
   ProtobufCMessage base;
-  Test__Names__Oneofs__Nested__XCase x_case;
+  Test__Names__Oneofs__NestedX18a2261a__XCase x_case;
   union {
     int32_t nested;
   };
 };
-#define TEST__NAMES__ONEOFS__NESTED__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__oneofs__nested__descriptor) \
-    , TEST__NAMES__ONEOFS__NESTED__X__NOT_SET, {0} }
+#define TEST__NAMES__ONEOFS__NESTED_X18A2261A__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__oneofs__nested_x18a2261a__descriptor) \
+    , TEST__NAMES__ONEOFS__NESTED_X18A2261A__X__NOT_SET, {0} }
 
 
-struct  Test__Names__Oneofs__XCase
+struct  Test__Names__Oneofs__XCaseX9799131b
 {
   ProtobufCMessage base;
   int32_t number;
 };
-#define TEST__NAMES__ONEOFS__XCASE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__oneofs__xcase__descriptor) \
+#define TEST__NAMES__ONEOFS__XCASE_X9799131B__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__oneofs__xcase_x9799131b__descriptor) \
     , 0 }
 
 
 typedef enum {
-  TEST__NAMES__ONEOFS__X__A__NOT_SET = 0,
-  TEST__NAMES__ONEOFS__X__A_B = 1
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS__X__A__CASE)
-} Test__Names__Oneofs__X__ACase;
+  TEST__NAMES__ONEOFS__X_XDB4234D7__A__NOT_SET = 0,
+  TEST__NAMES__ONEOFS__X_XDB4234D7__A_B = 1
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS__X_XDB4234D7__A__CASE)
+} Test__Names__Oneofs__XXdb4234d7__ACase;
 
-struct  Test__Names__Oneofs__X
+struct  Test__Names__Oneofs__XXdb4234d7
 {
   ProtobufCMessage base;
-  Test__Names__Oneofs__X__ACase a_case;
+  Test__Names__Oneofs__XXdb4234d7__ACase a_case;
   union {
     int32_t b;
   };
 };
-#define TEST__NAMES__ONEOFS__X__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__oneofs__x__descriptor) \
-    , TEST__NAMES__ONEOFS__X__A__NOT_SET, {0} }
+#define TEST__NAMES__ONEOFS__X_XDB4234D7__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__oneofs__x_xdb4234d7__descriptor) \
+    , TEST__NAMES__ONEOFS__X_XDB4234D7__A__NOT_SET, {0} }
 
 
 typedef enum {
@@ -156,9 +156,9 @@ typedef enum {
 } Test__Names__Oneofs__FooBarCase;
 
 typedef enum {
-  TEST__NAMES__ONEOFS__FOO__BAR_OF__NOT_SET = 0,
-  TEST__NAMES__ONEOFS__FOO__BAR_OF_D = 6
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS__FOO__BAR_OF__CASE)
+  TEST__NAMES__ONEOFS__FOO_BAR_OF__NOT_SET = 0,
+  TEST__NAMES__ONEOFS__FOO_BAR_OF_D = 6
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS__FOO_BAR_OF__CASE)
 } Test__Names__Oneofs__FooBarOfCase;
 
 typedef enum {
@@ -180,19 +180,19 @@ typedef enum {
 } Test__Names__Oneofs__BarBazOfCase;
 
 typedef enum {
-  TEST__NAMES__ONEOFS__NOT__NOT_SET = 0,
-  TEST__NAMES__ONEOFS__NOT_SET = 11
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS__NOT__CASE)
-} Test__Names__Oneofs__NotCase;
+  TEST__NAMES__ONEOFS__NOT_OF__NOT_SET = 0,
+  TEST__NAMES__ONEOFS__NOT_OF_SET = 11
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS__NOT_OF__CASE)
+} Test__Names__Oneofs__NotOfCase;
 
 struct  Test__Names__Oneofs
 {
   ProtobufCMessage base;
   int32_t x_case;
   int32_t x_of_case;
-  Test__Names__Oneofs__Nested *oneof_x;
-  Test__Names__Oneofs__XCase *x_case_message;
-  Test__Names__Oneofs__X *x_message;
+  Test__Names__Oneofs__NestedX18a2261a *oneof_x;
+  Test__Names__Oneofs__XCaseX9799131b *x_case_message;
+  Test__Names__Oneofs__XXdb4234d7 *x_message;
   Test__Names__Oneofs__XOfOfCase x_of_of_case;
   union {
     int32_t a;
@@ -202,7 +202,7 @@ struct  Test__Names__Oneofs
   union {
     int32_t c;
   };
-  Test__Names__Oneofs__FooBarOfCase foo__bar_of_case;
+  Test__Names__Oneofs__FooBarOfCase foo_bar_of_case;
   union {
     int32_t d;
   };
@@ -212,29 +212,29 @@ struct  Test__Names__Oneofs
   };
   Test__Names__Oneofs__BarCase bar_case;
   union {
-    Test__Names__Oneofs__Nested *baz_qux;
+    Test__Names__Oneofs__NestedX18a2261a *baz_qux;
   };
   Test__Names__Oneofs__BarBazOfCase bar_baz_of_case;
   union {
-    Test__Names__Oneofs__Nested *qux;
+    Test__Names__Oneofs__NestedX18a2261a *qux;
   };
-  Test__Names__Oneofs__NotCase not_case;
+  Test__Names__Oneofs__NotOfCase not_of_case;
   union {
     int32_t set;
   };
 };
 #define TEST__NAMES__ONEOFS__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__names__oneofs__descriptor) \
-    , 0, 0, NULL, NULL, NULL, TEST__NAMES__ONEOFS__X_OF_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS__FOO_BAR__NOT_SET, {0}, TEST__NAMES__ONEOFS__FOO__BAR_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS__FOOBAR__NOT_SET, {0}, TEST__NAMES__ONEOFS__BAR__NOT_SET, {0}, TEST__NAMES__ONEOFS__BAR_BAZ_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS__NOT__NOT_SET, {0} }
+    , 0, 0, NULL, NULL, NULL, TEST__NAMES__ONEOFS__X_OF_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS__FOO_BAR__NOT_SET, {0}, TEST__NAMES__ONEOFS__FOO_BAR_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS__FOOBAR__NOT_SET, {0}, TEST__NAMES__ONEOFS__BAR__NOT_SET, {0}, TEST__NAMES__ONEOFS__BAR_BAZ_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS__NOT_OF__NOT_SET, {0} }
 
 
-struct  Test__Names__Shape__Circle
+struct  Test__Names__Shape__CircleX6be2275a
 {
   ProtobufCMessage base;
   double radius;
 };
-#define TEST__NAMES__SHAPE__CIRCLE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__shape__circle__descriptor) \
+#define TEST__NAMES__SHAPE__CIRCLE_X6BE2275A__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__shape__circle_x6be2275a__descriptor) \
     , 0 }
 
 
@@ -250,7 +250,7 @@ struct  Test__Names__Shape
   ProtobufCMessage base;
   Test__Names__Shape__ShapeCase shape_case;
   union {
-    Test__Names__Shape__Circle *circle;
+    Test__Names__Shape__CircleX6be2275a *circle;
     double square;
   };
 };
@@ -259,58 +259,68 @@ struct  Test__Names__Shape
     , TEST__NAMES__SHAPE__SHAPE__NOT_SET, {0} }
 
 
-struct  Test__Names__Recursive__NamesEntry
+struct  Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
-  Test__Names__Recursive *value;
+  Test__Names__RecursiveX92bc6099 *value;
 };
-#define TEST__NAMES__RECURSIVE__NAMES_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__recursive__names_entry__descriptor) \
+#define TEST__NAMES__RECURSIVE_X92BC6099__NAMES_ENTRY_X477CBDC9__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__recursive_x92bc6099__names_entry_x477cbdc9__descriptor) \
     , {0,NULL}, NULL }
 
 
-struct  Test__Names__Recursive
+struct  Test__Names__RecursiveX92bc6099
 {
   ProtobufCMessage base;
-  Test__Names__Recursive *recursive;
+  Test__Names__RecursiveX92bc6099 *recursive;
   size_t n_test;
-  Test__Names__Recursive **test;
+  Test__Names__RecursiveX92bc6099 **test;
   size_t n_names;
-  Test__Names__Recursive__NamesEntry **names;
+  Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9 **names;
 };
-#define TEST__NAMES__RECURSIVE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__recursive__descriptor) \
+#define TEST__NAMES__RECURSIVE_X92BC6099__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__recursive_x92bc6099__descriptor) \
     , NULL, 0,NULL, 0,NULL }
 
 
-struct  Test__Names__LowerCase
+struct  Test__Names__LowerCaseX76755ea5
 {
   ProtobufCMessage base;
   int32_t number;
 };
-#define TEST__NAMES__LOWER_CASE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__lower_case__descriptor) \
+#define TEST__NAMES__LOWER_CASE_X76755EA5__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__lower_case_x76755ea5__descriptor) \
     , 0 }
 
 
-struct  Test__Names__LowerCaseN2
+struct  Test__Names__LowerCaseX31a819b8
 {
   ProtobufCMessage base;
   int32_t number;
 };
-#define TEST__NAMES__LOWER_CASE__N2__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__lower_case__n2__descriptor) \
+#define TEST__NAMES__LOWER_CASE_X31A819B8__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__lower_case_x31a819b8__descriptor) \
     , 0 }
 
 
-struct  Test__Names__LowerCaseN3
+struct  Test__Names__LowerCaseX3f440825
 {
   ProtobufCMessage base;
   int32_t number;
 };
-#define TEST__NAMES__LOWER__CASE__N3__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__lower__case__n3__descriptor) \
+#define TEST__NAMES__LOWER__CASE_X3F440825__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__lower__case_x3f440825__descriptor) \
+    , 0 }
+
+
+struct  Test__Names__LeadingXf632cf0a
+{
+  ProtobufCMessage base;
+  int32_t number;
+};
+#define TEST__NAMES____LEADING_XF632CF0A__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names____leading_xf632cf0a__descriptor) \
     , 0 }
 
 
@@ -319,51 +329,41 @@ struct  Test__Names__Leading
   ProtobufCMessage base;
   int32_t number;
 };
-#define TEST__NAMES____LEADING__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names____leading__descriptor) \
+#define TEST__NAMES__LEADING__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__leading__descriptor) \
     , 0 }
 
 
-struct  Test__Names__LeadingN2
-{
-  ProtobufCMessage base;
-  int32_t number;
-};
-#define TEST__NAMES__LEADING__N2__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__leading__n2__descriptor) \
-    , 0 }
-
-
-struct  Test__Names__Entries__ValueEntry
+struct  Test__Names__Entries__ValueEntryX40e28dd6
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   int32_t value;
 };
-#define TEST__NAMES__ENTRIES__VALUE_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__entries__value_entry__descriptor) \
+#define TEST__NAMES__ENTRIES__VALUE_ENTRY_X40E28DD6__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__entries__value_entry_x40e28dd6__descriptor) \
     , {0,NULL}, 0 }
 
 
-struct  Test__Names__Entries__Value__EntryEntry
+struct  Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   int32_t value;
 };
-#define TEST__NAMES__ENTRIES__VALUE__ENTRY_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__entries__value__entry_entry__descriptor) \
+#define TEST__NAMES__ENTRIES__VALUE_XBC9EF52E__ENTRY_ENTRY_XCD038278__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__descriptor) \
     , {0,NULL}, 0 }
 
 
-struct  Test__Names__Entries__Value
+struct  Test__Names__Entries__ValueXbc9ef52e
 {
   ProtobufCMessage base;
   size_t n_entry;
-  Test__Names__Entries__Value__EntryEntry **entry;
+  Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278 **entry;
 };
-#define TEST__NAMES__ENTRIES__VALUE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__entries__value__descriptor) \
+#define TEST__NAMES__ENTRIES__VALUE_XBC9EF52E__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__entries__value_xbc9ef52e__descriptor) \
     , 0,NULL }
 
 
@@ -371,8 +371,8 @@ struct  Test__Names__Entries
 {
   ProtobufCMessage base;
   size_t n_value;
-  Test__Names__Entries__ValueEntry **value;
-  Test__Names__Entries__Value *value_message;
+  Test__Names__Entries__ValueEntryX40e28dd6 **value;
+  Test__Names__Entries__ValueXbc9ef52e *value_message;
 };
 #define TEST__NAMES__ENTRIES__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__names__entries__descriptor) \
@@ -440,59 +440,59 @@ struct  Test__Names__Joined
 typedef void (*Test__Names__Presence_Closure)
                  (const Test__Names__Presence *message,
                   void *closure_data);
-typedef void (*Test__Names__Counts__CountEntry_Closure)
-                 (const Test__Names__Counts__CountEntry *message,
+typedef void (*Test__Names__Counts__CountEntryXe9f5072a_Closure)
+                 (const Test__Names__Counts__CountEntryXe9f5072a *message,
                   void *closure_data);
 typedef void (*Test__Names__Counts_Closure)
                  (const Test__Names__Counts *message,
                   void *closure_data);
-typedef void (*Test__Names__Oneofs__Nested_Closure)
-                 (const Test__Names__Oneofs__Nested *message,
+typedef void (*Test__Names__Oneofs__NestedX18a2261a_Closure)
+                 (const Test__Names__Oneofs__NestedX18a2261a *message,
                   void *closure_data);
-typedef void (*Test__Names__Oneofs__XCase_Closure)
-                 (const Test__Names__Oneofs__XCase *message,
+typedef void (*Test__Names__Oneofs__XCaseX9799131b_Closure)
+                 (const Test__Names__Oneofs__XCaseX9799131b *message,
                   void *closure_data);
-typedef void (*Test__Names__Oneofs__X_Closure)
-                 (const Test__Names__Oneofs__X *message,
+typedef void (*Test__Names__Oneofs__XXdb4234d7_Closure)
+                 (const Test__Names__Oneofs__XXdb4234d7 *message,
                   void *closure_data);
 typedef void (*Test__Names__Oneofs_Closure)
                  (const Test__Names__Oneofs *message,
                   void *closure_data);
-typedef void (*Test__Names__Shape__Circle_Closure)
-                 (const Test__Names__Shape__Circle *message,
+typedef void (*Test__Names__Shape__CircleX6be2275a_Closure)
+                 (const Test__Names__Shape__CircleX6be2275a *message,
                   void *closure_data);
 typedef void (*Test__Names__Shape_Closure)
                  (const Test__Names__Shape *message,
                   void *closure_data);
-typedef void (*Test__Names__Recursive__NamesEntry_Closure)
-                 (const Test__Names__Recursive__NamesEntry *message,
+typedef void (*Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9_Closure)
+                 (const Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9 *message,
                   void *closure_data);
-typedef void (*Test__Names__Recursive_Closure)
-                 (const Test__Names__Recursive *message,
+typedef void (*Test__Names__RecursiveX92bc6099_Closure)
+                 (const Test__Names__RecursiveX92bc6099 *message,
                   void *closure_data);
-typedef void (*Test__Names__LowerCase_Closure)
-                 (const Test__Names__LowerCase *message,
+typedef void (*Test__Names__LowerCaseX76755ea5_Closure)
+                 (const Test__Names__LowerCaseX76755ea5 *message,
                   void *closure_data);
-typedef void (*Test__Names__LowerCaseN2_Closure)
-                 (const Test__Names__LowerCaseN2 *message,
+typedef void (*Test__Names__LowerCaseX31a819b8_Closure)
+                 (const Test__Names__LowerCaseX31a819b8 *message,
                   void *closure_data);
-typedef void (*Test__Names__LowerCaseN3_Closure)
-                 (const Test__Names__LowerCaseN3 *message,
+typedef void (*Test__Names__LowerCaseX3f440825_Closure)
+                 (const Test__Names__LowerCaseX3f440825 *message,
+                  void *closure_data);
+typedef void (*Test__Names__LeadingXf632cf0a_Closure)
+                 (const Test__Names__LeadingXf632cf0a *message,
                   void *closure_data);
 typedef void (*Test__Names__Leading_Closure)
                  (const Test__Names__Leading *message,
                   void *closure_data);
-typedef void (*Test__Names__LeadingN2_Closure)
-                 (const Test__Names__LeadingN2 *message,
+typedef void (*Test__Names__Entries__ValueEntryX40e28dd6_Closure)
+                 (const Test__Names__Entries__ValueEntryX40e28dd6 *message,
                   void *closure_data);
-typedef void (*Test__Names__Entries__ValueEntry_Closure)
-                 (const Test__Names__Entries__ValueEntry *message,
+typedef void (*Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278_Closure)
+                 (const Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278 *message,
                   void *closure_data);
-typedef void (*Test__Names__Entries__Value__EntryEntry_Closure)
-                 (const Test__Names__Entries__Value__EntryEntry *message,
-                  void *closure_data);
-typedef void (*Test__Names__Entries__Value_Closure)
-                 (const Test__Names__Entries__Value *message,
+typedef void (*Test__Names__Entries__ValueXbc9ef52e_Closure)
+                 (const Test__Names__Entries__ValueXbc9ef52e *message,
                   void *closure_data);
 typedef void (*Test__Names__Entries_Closure)
                  (const Test__Names__Entries *message,
@@ -511,24 +511,24 @@ typedef void (*Test__Names__Joined_Closure)
 
 extern const ProtobufCMessageDescriptor test__names__presence__descriptor;
 extern const ProtobufCMessageDescriptor test__names__counts__descriptor;
-extern const ProtobufCMessageDescriptor test__names__counts__count_entry__descriptor;
+extern const ProtobufCMessageDescriptor test__names__counts__count_entry_xe9f5072a__descriptor;
 extern const ProtobufCMessageDescriptor test__names__oneofs__descriptor;
-extern const ProtobufCMessageDescriptor test__names__oneofs__nested__descriptor;
-extern const ProtobufCMessageDescriptor test__names__oneofs__xcase__descriptor;
-extern const ProtobufCMessageDescriptor test__names__oneofs__x__descriptor;
+extern const ProtobufCMessageDescriptor test__names__oneofs__nested_x18a2261a__descriptor;
+extern const ProtobufCMessageDescriptor test__names__oneofs__xcase_x9799131b__descriptor;
+extern const ProtobufCMessageDescriptor test__names__oneofs__x_xdb4234d7__descriptor;
 extern const ProtobufCMessageDescriptor test__names__shape__descriptor;
-extern const ProtobufCMessageDescriptor test__names__shape__circle__descriptor;
-extern const ProtobufCMessageDescriptor test__names__recursive__descriptor;
-extern const ProtobufCMessageDescriptor test__names__recursive__names_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__lower_case__descriptor;
-extern const ProtobufCMessageDescriptor test__names__lower_case__n2__descriptor;
-extern const ProtobufCMessageDescriptor test__names__lower__case__n3__descriptor;
-extern const ProtobufCMessageDescriptor test__names____leading__descriptor;
-extern const ProtobufCMessageDescriptor test__names__leading__n2__descriptor;
+extern const ProtobufCMessageDescriptor test__names__shape__circle_x6be2275a__descriptor;
+extern const ProtobufCMessageDescriptor test__names__recursive_x92bc6099__descriptor;
+extern const ProtobufCMessageDescriptor test__names__recursive_x92bc6099__names_entry_x477cbdc9__descriptor;
+extern const ProtobufCMessageDescriptor test__names__lower_case_x76755ea5__descriptor;
+extern const ProtobufCMessageDescriptor test__names__lower_case_x31a819b8__descriptor;
+extern const ProtobufCMessageDescriptor test__names__lower__case_x3f440825__descriptor;
+extern const ProtobufCMessageDescriptor test__names____leading_xf632cf0a__descriptor;
+extern const ProtobufCMessageDescriptor test__names__leading__descriptor;
 extern const ProtobufCMessageDescriptor test__names__entries__descriptor;
-extern const ProtobufCMessageDescriptor test__names__entries__value_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__entries__value__descriptor;
-extern const ProtobufCMessageDescriptor test__names__entries__value__entry_entry__descriptor;
+extern const ProtobufCMessageDescriptor test__names__entries__value_entry_x40e28dd6__descriptor;
+extern const ProtobufCMessageDescriptor test__names__entries__value_xbc9ef52e__descriptor;
+extern const ProtobufCMessageDescriptor test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__descriptor;
 extern const ProtobufCMessageDescriptor test__names__lending__descriptor;
 extern const ProtobufCMessageDescriptor test__names__joined__descriptor;
 

@@ -5,9 +5,9 @@
 #include "lifeline_table.h"
 #include "test/names/keywords.pb-c.h"
 
-extern const LifelineMessageTable test__names__cwords__table;
-static inline const LifelineMessageTable *_Nonnull test__names__cwords__get_table(void) {
-    return &test__names__cwords__table;
+extern const LifelineMessageTable test__names__cwords_xfdd2ea6d__table;
+static inline const LifelineMessageTable *_Nonnull test__names__cwords_xfdd2ea6d__get_table(void) {
+    return &test__names__cwords_xfdd2ea6d__table;
 }
 extern const LifelineMessageTable test__names__swift_words__table;
 static inline const LifelineMessageTable *_Nonnull test__names__swift_words__get_table(void) {
@@ -21,21 +21,21 @@ extern const LifelineMessageTable test__names__repeated_words__table;
 static inline const LifelineMessageTable *_Nonnull test__names__repeated_words__get_table(void) {
     return &test__names__repeated_words__table;
 }
-extern const LifelineMessageTable test__names__repeated_words__default_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__repeated_words__default_entry__get_table(void) {
-    return &test__names__repeated_words__default_entry__table;
+extern const LifelineMessageTable test__names__repeated_words__default_entry_xdc1ffdcb__table;
+static inline const LifelineMessageTable *_Nonnull test__names__repeated_words__default_entry_xdc1ffdcb__get_table(void) {
+    return &test__names__repeated_words__default_entry_xdc1ffdcb__table;
 }
-extern const LifelineMessageTable test__names__repeated_words__map_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__repeated_words__map_entry__get_table(void) {
-    return &test__names__repeated_words__map_entry__table;
+extern const LifelineMessageTable test__names__repeated_words__map_entry_x5c55059e__table;
+static inline const LifelineMessageTable *_Nonnull test__names__repeated_words__map_entry_x5c55059e__get_table(void) {
+    return &test__names__repeated_words__map_entry_x5c55059e__table;
 }
-extern const LifelineMessageTable test__names__repeated_words__type_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__repeated_words__type_entry__get_table(void) {
-    return &test__names__repeated_words__type_entry__table;
+extern const LifelineMessageTable test__names__repeated_words__type_entry_x618a95dc__table;
+static inline const LifelineMessageTable *_Nonnull test__names__repeated_words__type_entry_x618a95dc__get_table(void) {
+    return &test__names__repeated_words__type_entry_x618a95dc__table;
 }
-extern const LifelineMessageTable test__names__repeated_words__entries_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__repeated_words__entries_entry__get_table(void) {
-    return &test__names__repeated_words__entries_entry__table;
+extern const LifelineMessageTable test__names__repeated_words__entries_entry_x2debc244__table;
+static inline const LifelineMessageTable *_Nonnull test__names__repeated_words__entries_entry_x2debc244__get_table(void) {
+    return &test__names__repeated_words__entries_entry_x2debc244__table;
 }
 extern const LifelineMessageTable test__names__oneof_words__table;
 static inline const LifelineMessageTable *_Nonnull test__names__oneof_words__get_table(void) {

@@ -15,14 +15,14 @@ PROTOBUF_C__BEGIN_DECLS
 #endif
 
 
-typedef struct Test__Names__CWords Test__Names__CWords;
+typedef struct Test__Names__CWordsXfdd2ea6d Test__Names__CWordsXfdd2ea6d;
 typedef struct Test__Names__SwiftWords Test__Names__SwiftWords;
 typedef struct Test__Names__Members Test__Names__Members;
 typedef struct Test__Names__RepeatedWords Test__Names__RepeatedWords;
-typedef struct Test__Names__RepeatedWords__DefaultEntry Test__Names__RepeatedWords__DefaultEntry;
-typedef struct Test__Names__RepeatedWords__MapEntry Test__Names__RepeatedWords__MapEntry;
-typedef struct Test__Names__RepeatedWords__TypeEntry Test__Names__RepeatedWords__TypeEntry;
-typedef struct Test__Names__RepeatedWords__EntriesEntry Test__Names__RepeatedWords__EntriesEntry;
+typedef struct Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb;
+typedef struct Test__Names__RepeatedWords__MapEntryX5c55059e Test__Names__RepeatedWords__MapEntryX5c55059e;
+typedef struct Test__Names__RepeatedWords__TypeEntryX618a95dc Test__Names__RepeatedWords__TypeEntryX618a95dc;
+typedef struct Test__Names__RepeatedWords__EntriesEntryX2debc244 Test__Names__RepeatedWords__EntriesEntryX2debc244;
 typedef struct Test__Names__OneofWords Test__Names__OneofWords;
 typedef struct Test__Names__OneofsNamed Test__Names__OneofsNamed;
 
@@ -32,7 +32,7 @@ typedef struct Test__Names__OneofsNamed Test__Names__OneofsNamed;
 
 /* --- messages --- */
 
-struct  Test__Names__CWords
+struct  Test__Names__CWordsXfdd2ea6d
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_and_eq_4;
@@ -57,13 +57,13 @@ struct  Test__Names__CWords
   ProtobufCBinaryData linux_99;
   protobuf_c_boolean has_null;
   ProtobufCBinaryData null;
-  protobuf_c_boolean has_bool_;
-  ProtobufCBinaryData bool_;
+  protobuf_c_boolean has_bool_107;
+  ProtobufCBinaryData bool_107;
   protobuf_c_boolean has_size_t;
   ProtobufCBinaryData size_t;
 };
-#define TEST__NAMES__CWORDS__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__cwords__descriptor) \
+#define TEST__NAMES__CWORDS_XFDD2EA6D__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__cwords_xfdd2ea6d__descriptor) \
     , 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL} }
 
 
@@ -125,12 +125,12 @@ struct  Test__Names__Members
   ProtobufCBinaryData fields;
   protobuf_c_boolean has_value;
   ProtobufCBinaryData value;
-  protobuf_c_boolean has__message;
-  ProtobufCBinaryData _message;
-  protobuf_c_boolean has__fields;
-  ProtobufCBinaryData _fields;
-  protobuf_c_boolean has__mutable_fields;
-  ProtobufCBinaryData _mutable_fields;
+  protobuf_c_boolean has_message;
+  ProtobufCBinaryData message;
+  protobuf_c_boolean has_fields_25;
+  ProtobufCBinaryData fields_25;
+  protobuf_c_boolean has_mutable_fields;
+  ProtobufCBinaryData mutable_fields;
   protobuf_c_boolean has_allcases;
   ProtobufCBinaryData allcases;
   protobuf_c_boolean has_unrecognized;
@@ -147,10 +147,10 @@ struct  Test__Names__Members
   ProtobufCBinaryData foo_bar;
   protobuf_c_boolean has_foobar;
   ProtobufCBinaryData foobar;
-  protobuf_c_boolean has__;
-  ProtobufCBinaryData _;
-  protobuf_c_boolean has_string_;
-  ProtobufCBinaryData string_;
+  protobuf_c_boolean has_f;
+  ProtobufCBinaryData f;
+  protobuf_c_boolean has_string;
+  ProtobufCBinaryData string;
   protobuf_c_boolean has_swift;
   ProtobufCBinaryData swift;
   protobuf_c_boolean has_lifelinemessages;
@@ -161,47 +161,47 @@ struct  Test__Names__Members
     , 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, 0, {0,NULL} }
 
 
-struct  Test__Names__RepeatedWords__DefaultEntry
+struct  Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   ProtobufCBinaryData value;
 };
-#define TEST__NAMES__REPEATED_WORDS__DEFAULT_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__repeated_words__default_entry__descriptor) \
+#define TEST__NAMES__REPEATED_WORDS__DEFAULT_ENTRY_XDC1FFDCB__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__repeated_words__default_entry_xdc1ffdcb__descriptor) \
     , {0,NULL}, {0,NULL} }
 
 
-struct  Test__Names__RepeatedWords__MapEntry
+struct  Test__Names__RepeatedWords__MapEntryX5c55059e
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   ProtobufCBinaryData value;
 };
-#define TEST__NAMES__REPEATED_WORDS__MAP_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__repeated_words__map_entry__descriptor) \
+#define TEST__NAMES__REPEATED_WORDS__MAP_ENTRY_X5C55059E__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__repeated_words__map_entry_x5c55059e__descriptor) \
     , {0,NULL}, {0,NULL} }
 
 
-struct  Test__Names__RepeatedWords__TypeEntry
+struct  Test__Names__RepeatedWords__TypeEntryX618a95dc
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   ProtobufCBinaryData value;
 };
-#define TEST__NAMES__REPEATED_WORDS__TYPE_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__repeated_words__type_entry__descriptor) \
+#define TEST__NAMES__REPEATED_WORDS__TYPE_ENTRY_X618A95DC__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__repeated_words__type_entry_x618a95dc__descriptor) \
     , {0,NULL}, {0,NULL} }
 
 
-struct  Test__Names__RepeatedWords__EntriesEntry
+struct  Test__Names__RepeatedWords__EntriesEntryX2debc244
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   ProtobufCBinaryData value;
 };
-#define TEST__NAMES__REPEATED_WORDS__ENTRIES_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__repeated_words__entries_entry__descriptor) \
+#define TEST__NAMES__REPEATED_WORDS__ENTRIES_ENTRY_X2DEBC244__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__repeated_words__entries_entry_x2debc244__descriptor) \
     , {0,NULL}, {0,NULL} }
 
 
@@ -223,13 +223,13 @@ struct  Test__Names__RepeatedWords
   size_t n_count;
   ProtobufCBinaryData *count;
   size_t n_default_8;
-  Test__Names__RepeatedWords__DefaultEntry **default_8;
+  Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb **default_8;
   size_t n_map;
-  Test__Names__RepeatedWords__MapEntry **map;
+  Test__Names__RepeatedWords__MapEntryX5c55059e **map;
   size_t n_type_10;
-  Test__Names__RepeatedWords__TypeEntry **type_10;
+  Test__Names__RepeatedWords__TypeEntryX618a95dc **type_10;
   size_t n_entries;
-  Test__Names__RepeatedWords__EntriesEntry **entries;
+  Test__Names__RepeatedWords__EntriesEntryX2debc244 **entries;
 };
 #define TEST__NAMES__REPEATED_WORDS__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__names__repeated_words__descriptor) \
@@ -249,7 +249,7 @@ typedef enum {
   TEST__NAMES__ONEOF_WORDS__WORDS_AWAIT = 124,
   TEST__NAMES__ONEOF_WORDS__WORDS_NONE = 127,
   TEST__NAMES__ONEOF_WORDS__WORDS_DESCRIPTION = 179,
-  TEST__NAMES__ONEOF_WORDS__WORDS__MESSAGE = 202,
+  TEST__NAMES__ONEOF_WORDS__WORDS_MESSAGE = 202,
   TEST__NAMES__ONEOF_WORDS__WORDS_UNRECOGNIZED = 211,
   TEST__NAMES__ONEOF_WORDS__WORDS_FOO = 218,
   TEST__NAMES__ONEOF_WORDS__WORDS_FOO_219 = 219,
@@ -274,7 +274,7 @@ struct  Test__Names__OneofWords
     ProtobufCBinaryData await;
     ProtobufCBinaryData none;
     ProtobufCBinaryData description;
-    ProtobufCBinaryData _message;
+    ProtobufCBinaryData message;
     ProtobufCBinaryData unrecognized;
     ProtobufCBinaryData foo;
     ProtobufCBinaryData foo_219;
@@ -324,15 +324,15 @@ typedef enum {
 } Test__Names__OneofsNamed__NoneCase;
 
 typedef enum {
-  TEST__NAMES__ONEOFS_NAMED___MESSAGE__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED___MESSAGE_IN_20 = 20
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED___MESSAGE__CASE)
+  TEST__NAMES__ONEOFS_NAMED__MESSAGE__NOT_SET = 0,
+  TEST__NAMES__ONEOFS_NAMED__MESSAGE_IN_20 = 20
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__MESSAGE__CASE)
 } Test__Names__OneofsNamed__MessageCase;
 
 typedef enum {
-  TEST__NAMES__ONEOFS_NAMED___FIELDS__NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED___FIELDS_IN_21 = 21
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED___FIELDS__CASE)
+  TEST__NAMES__ONEOFS_NAMED__FIELDS__NOT_SET = 0,
+  TEST__NAMES__ONEOFS_NAMED__FIELDS_IN_21 = 21
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__FIELDS__CASE)
 } Test__Names__OneofsNamed__FieldsCase;
 
 typedef enum {
@@ -366,10 +366,10 @@ typedef enum {
 } Test__Names__OneofsNamed__FoobarCase;
 
 typedef enum {
-  TEST__NAMES__ONEOFS_NAMED_____NOT_SET = 0,
-  TEST__NAMES__ONEOFS_NAMED____IN_29 = 29
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED_____CASE)
-} Test__Names__OneofsNamed__Case;
+  TEST__NAMES__ONEOFS_NAMED__F__NOT_SET = 0,
+  TEST__NAMES__ONEOFS_NAMED__F_IN_29 = 29
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__NAMES__ONEOFS_NAMED__F__CASE)
+} Test__Names__OneofsNamed__FCase;
 
 typedef enum {
   TEST__NAMES__ONEOFS_NAMED__UNRECOGNIZED__NOT_SET = 0,
@@ -410,11 +410,11 @@ struct  Test__Names__OneofsNamed
   union {
     int32_t in_13;
   };
-  Test__Names__OneofsNamed__MessageCase _message_case;
+  Test__Names__OneofsNamed__MessageCase message_case;
   union {
     int32_t in_20;
   };
-  Test__Names__OneofsNamed__FieldsCase _fields_case;
+  Test__Names__OneofsNamed__FieldsCase fields_case;
   union {
     int32_t in_21;
   };
@@ -438,7 +438,7 @@ struct  Test__Names__OneofsNamed
   union {
     int32_t in_27;
   };
-  Test__Names__OneofsNamed__Case __case;
+  Test__Names__OneofsNamed__FCase f_case;
   union {
     int32_t in_29;
   };
@@ -453,13 +453,13 @@ struct  Test__Names__OneofsNamed
 };
 #define TEST__NAMES__ONEOFS_NAMED__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__names__oneofs_named__descriptor) \
-    , TEST__NAMES__ONEOFS_NAMED__SELF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__SELF_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__INIT__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__CLASS__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__ANY__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__NONE__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED___MESSAGE__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED___FIELDS__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOO__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOO_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOO_OF_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOO_BAR__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOOBAR__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED_____NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__UNRECOGNIZED__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__MESSAGE_OF__NOT_SET, {0} }
+    , TEST__NAMES__ONEOFS_NAMED__SELF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__SELF_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__INIT__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__CLASS__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__ANY__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__NONE__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__MESSAGE__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FIELDS__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOO__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOO_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOO_OF_OF__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOO_BAR__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__FOOBAR__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__F__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__UNRECOGNIZED__NOT_SET, {0}, TEST__NAMES__ONEOFS_NAMED__MESSAGE_OF__NOT_SET, {0} }
 
 
 /* --- per-message closures --- */
 
-typedef void (*Test__Names__CWords_Closure)
-                 (const Test__Names__CWords *message,
+typedef void (*Test__Names__CWordsXfdd2ea6d_Closure)
+                 (const Test__Names__CWordsXfdd2ea6d *message,
                   void *closure_data);
 typedef void (*Test__Names__SwiftWords_Closure)
                  (const Test__Names__SwiftWords *message,
@@ -467,17 +467,17 @@ typedef void (*Test__Names__SwiftWords_Closure)
 typedef void (*Test__Names__Members_Closure)
                  (const Test__Names__Members *message,
                   void *closure_data);
-typedef void (*Test__Names__RepeatedWords__DefaultEntry_Closure)
-                 (const Test__Names__RepeatedWords__DefaultEntry *message,
+typedef void (*Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb_Closure)
+                 (const Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb *message,
                   void *closure_data);
-typedef void (*Test__Names__RepeatedWords__MapEntry_Closure)
-                 (const Test__Names__RepeatedWords__MapEntry *message,
+typedef void (*Test__Names__RepeatedWords__MapEntryX5c55059e_Closure)
+                 (const Test__Names__RepeatedWords__MapEntryX5c55059e *message,
                   void *closure_data);
-typedef void (*Test__Names__RepeatedWords__TypeEntry_Closure)
-                 (const Test__Names__RepeatedWords__TypeEntry *message,
+typedef void (*Test__Names__RepeatedWords__TypeEntryX618a95dc_Closure)
+                 (const Test__Names__RepeatedWords__TypeEntryX618a95dc *message,
                   void *closure_data);
-typedef void (*Test__Names__RepeatedWords__EntriesEntry_Closure)
-                 (const Test__Names__RepeatedWords__EntriesEntry *message,
+typedef void (*Test__Names__RepeatedWords__EntriesEntryX2debc244_Closure)
+                 (const Test__Names__RepeatedWords__EntriesEntryX2debc244 *message,
                   void *closure_data);
 typedef void (*Test__Names__RepeatedWords_Closure)
                  (const Test__Names__RepeatedWords *message,
@@ -494,14 +494,14 @@ typedef void (*Test__Names__OneofsNamed_Closure)
 
 /* --- descriptors --- */
 
-extern const ProtobufCMessageDescriptor test__names__cwords__descriptor;
+extern const ProtobufCMessageDescriptor test__names__cwords_xfdd2ea6d__descriptor;
 extern const ProtobufCMessageDescriptor test__names__swift_words__descriptor;
 extern const ProtobufCMessageDescriptor test__names__members__descriptor;
 extern const ProtobufCMessageDescriptor test__names__repeated_words__descriptor;
-extern const ProtobufCMessageDescriptor test__names__repeated_words__default_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__repeated_words__map_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__repeated_words__type_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__repeated_words__entries_entry__descriptor;
+extern const ProtobufCMessageDescriptor test__names__repeated_words__default_entry_xdc1ffdcb__descriptor;
+extern const ProtobufCMessageDescriptor test__names__repeated_words__map_entry_x5c55059e__descriptor;
+extern const ProtobufCMessageDescriptor test__names__repeated_words__type_entry_x618a95dc__descriptor;
+extern const ProtobufCMessageDescriptor test__names__repeated_words__entries_entry_x2debc244__descriptor;
 extern const ProtobufCMessageDescriptor test__names__oneof_words__descriptor;
 extern const ProtobufCMessageDescriptor test__names__oneofs_named__descriptor;
 

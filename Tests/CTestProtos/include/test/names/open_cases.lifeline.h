@@ -9,9 +9,9 @@ extern const LifelineMessageTable test__names__open_cases__holder__table;
 static inline const LifelineMessageTable *_Nonnull test__names__open_cases__holder__get_table(void) {
     return &test__names__open_cases__holder__table;
 }
-extern const LifelineMessageTable test__names__open_cases__holder__mapped_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__open_cases__holder__mapped_entry__get_table(void) {
-    return &test__names__open_cases__holder__mapped_entry__table;
+extern const LifelineMessageTable test__names__open_cases__holder__mapped_entry_x16f5ffec__table;
+static inline const LifelineMessageTable *_Nonnull test__names__open_cases__holder__mapped_entry_x16f5ffec__get_table(void) {
+    return &test__names__open_cases__holder__mapped_entry_x16f5ffec__table;
 }
 
 #endif

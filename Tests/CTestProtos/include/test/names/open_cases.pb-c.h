@@ -16,7 +16,7 @@ PROTOBUF_C__BEGIN_DECLS
 
 
 typedef struct Test__Names__OpenCases__Holder Test__Names__OpenCases__Holder;
-typedef struct Test__Names__OpenCases__Holder__MappedEntry Test__Names__OpenCases__Holder__MappedEntry;
+typedef struct Test__Names__OpenCases__Holder__MappedEntryX16f5ffec Test__Names__OpenCases__Holder__MappedEntryX16f5ffec;
 
 
 /* --- enums --- */
@@ -24,14 +24,14 @@ typedef struct Test__Names__OpenCases__Holder__MappedEntry Test__Names__OpenCase
 
 /* --- messages --- */
 
-struct  Test__Names__OpenCases__Holder__MappedEntry
+struct  Test__Names__OpenCases__Holder__MappedEntryX16f5ffec
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   int32_t value;
 };
-#define TEST__NAMES__OPEN_CASES__HOLDER__MAPPED_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__open_cases__holder__mapped_entry__descriptor) \
+#define TEST__NAMES__OPEN_CASES__HOLDER__MAPPED_ENTRY_X16F5FFEC__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__open_cases__holder__mapped_entry_x16f5ffec__descriptor) \
     , {0,NULL}, 0 }
 
 
@@ -54,7 +54,7 @@ struct  Test__Names__OpenCases__Holder
   size_t n_many;
   int32_t *many;
   size_t n_mapped;
-  Test__Names__OpenCases__Holder__MappedEntry **mapped;
+  Test__Names__OpenCases__Holder__MappedEntryX16f5ffec **mapped;
   int32_t raw;
   Test__Names__OpenCases__Holder__ChoiceCase choice_case;
   union {
@@ -72,8 +72,8 @@ struct  Test__Names__OpenCases__Holder
 
 /* --- per-message closures --- */
 
-typedef void (*Test__Names__OpenCases__Holder__MappedEntry_Closure)
-                 (const Test__Names__OpenCases__Holder__MappedEntry *message,
+typedef void (*Test__Names__OpenCases__Holder__MappedEntryX16f5ffec_Closure)
+                 (const Test__Names__OpenCases__Holder__MappedEntryX16f5ffec *message,
                   void *closure_data);
 typedef void (*Test__Names__OpenCases__Holder_Closure)
                  (const Test__Names__OpenCases__Holder *message,
@@ -85,7 +85,7 @@ typedef void (*Test__Names__OpenCases__Holder_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCMessageDescriptor test__names__open_cases__holder__descriptor;
-extern const ProtobufCMessageDescriptor test__names__open_cases__holder__mapped_entry__descriptor;
+extern const ProtobufCMessageDescriptor test__names__open_cases__holder__mapped_entry_x16f5ffec__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -9,117 +9,117 @@ extern const LifelineMessageTable test__names__types__table;
 static inline const LifelineMessageTable *_Nonnull test__names__types__get_table(void) {
     return &test__names__types__table;
 }
-extern const LifelineMessageTable test__names__types__message__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__message__get_table(void) {
-    return &test__names__types__message__table;
+extern const LifelineMessageTable test__names__types__message_x9eb241a5__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__message_x9eb241a5__get_table(void) {
+    return &test__names__types__message_x9eb241a5__table;
 }
-extern const LifelineMessageTable test__names__types__string__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__string__get_table(void) {
-    return &test__names__types__string__table;
+extern const LifelineMessageTable test__names__types__string_x370d8fd7__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__string_x370d8fd7__get_table(void) {
+    return &test__names__types__string_x370d8fd7__table;
 }
-extern const LifelineMessageTable test__names__types__bool__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__bool__get_table(void) {
-    return &test__names__types__bool__table;
+extern const LifelineMessageTable test__names__types__bool_xaf7858ca__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__bool_xaf7858ca__get_table(void) {
+    return &test__names__types__bool_xaf7858ca__table;
 }
-extern const LifelineMessageTable test__names__types__optional__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__optional__get_table(void) {
-    return &test__names__types__optional__table;
+extern const LifelineMessageTable test__names__types__optional_xfbac6d76__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__optional_xfbac6d76__get_table(void) {
+    return &test__names__types__optional_xfbac6d76__table;
 }
-extern const LifelineMessageTable test__names__types__repeated_field__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__repeated_field__get_table(void) {
-    return &test__names__types__repeated_field__table;
+extern const LifelineMessageTable test__names__types__repeated_field_xf1d94a4c__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__repeated_field_xf1d94a4c__get_table(void) {
+    return &test__names__types__repeated_field_xf1d94a4c__table;
 }
-extern const LifelineMessageTable test__names__types__self__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__self__get_table(void) {
-    return &test__names__types__self__table;
+extern const LifelineMessageTable test__names__types__self_x63d0dfd0__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__self_x63d0dfd0__get_table(void) {
+    return &test__names__types__self_x63d0dfd0__table;
 }
-extern const LifelineMessageTable test__names__types__uint8__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__uint8__get_table(void) {
-    return &test__names__types__uint8__table;
+extern const LifelineMessageTable test__names__types__uint8_x6a152f66__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__uint8_x6a152f66__get_table(void) {
+    return &test__names__types__uint8_x6a152f66__table;
 }
-extern const LifelineMessageTable test__names__types__file__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__file__get_table(void) {
-    return &test__names__types__file__table;
+extern const LifelineMessageTable test__names__types__file_x6f061100__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__file_x6f061100__get_table(void) {
+    return &test__names__types__file_x6f061100__table;
 }
-extern const LifelineMessageTable test__names__types__swift__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__swift__get_table(void) {
-    return &test__names__types__swift__table;
+extern const LifelineMessageTable test__names__types__swift_xef4923a1__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__swift_xef4923a1__get_table(void) {
+    return &test__names__types__swift_xef4923a1__table;
 }
-extern const LifelineMessageTable test__names__types__error__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__error__get_table(void) {
-    return &test__names__types__error__table;
+extern const LifelineMessageTable test__names__types__error_xf7efa5b0__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__error_xf7efa5b0__get_table(void) {
+    return &test__names__types__error_xf7efa5b0__table;
 }
-extern const LifelineMessageTable test__names__types__foo_bar__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__foo_bar__get_table(void) {
-    return &test__names__types__foo_bar__table;
+extern const LifelineMessageTable test__names__types__foo_bar_x04fa44e4__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__foo_bar_x04fa44e4__get_table(void) {
+    return &test__names__types__foo_bar_x04fa44e4__table;
 }
-extern const LifelineMessageTable test__names__types__foo_bar__n2__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__foo_bar__n2__get_table(void) {
-    return &test__names__types__foo_bar__n2__table;
+extern const LifelineMessageTable test__names__types__foo_bar_xc753cc2f__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__foo_bar_xc753cc2f__get_table(void) {
+    return &test__names__types__foo_bar_xc753cc2f__table;
 }
-extern const LifelineMessageTable test__names__types__foo__bar__n3__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__foo__bar__n3__get_table(void) {
-    return &test__names__types__foo__bar__n3__table;
+extern const LifelineMessageTable test__names__types__foo__bar_xb1d1f5a4__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__foo__bar_xb1d1f5a4__get_table(void) {
+    return &test__names__types__foo__bar_xb1d1f5a4__table;
 }
-extern const LifelineMessageTable test__names__types__class__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__class__get_table(void) {
-    return &test__names__types__class__table;
+extern const LifelineMessageTable test__names__types__class_xcb9c5a86__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__class_xcb9c5a86__get_table(void) {
+    return &test__names__types__class_xcb9c5a86__table;
 }
-extern const LifelineMessageTable test__names__types__int__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__int__get_table(void) {
-    return &test__names__types__int__table;
+extern const LifelineMessageTable test__names__types__int_x2b3c2747__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__int_x2b3c2747__get_table(void) {
+    return &test__names__types__int_x2b3c2747__table;
 }
-extern const LifelineMessageTable test__names__types__size_t__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__size_t__get_table(void) {
-    return &test__names__types__size_t__table;
+extern const LifelineMessageTable test__names__types__size_t_x523f9cd4__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__size_t_x523f9cd4__get_table(void) {
+    return &test__names__types__size_t_x523f9cd4__table;
 }
-extern const LifelineMessageTable test__names__types____fields__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types____fields__get_table(void) {
-    return &test__names__types____fields__table;
+extern const LifelineMessageTable test__names__types____fields_x7e198dc2__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types____fields_x7e198dc2__get_table(void) {
+    return &test__names__types____fields_x7e198dc2__table;
 }
-extern const LifelineMessageTable test__names__types__one_of__choice__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__one_of__choice__get_table(void) {
-    return &test__names__types__one_of__choice__table;
+extern const LifelineMessageTable test__names__types__one_of__choice_xb12715eb__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__one_of__choice_xb12715eb__get_table(void) {
+    return &test__names__types__one_of__choice_xb12715eb__table;
 }
-extern const LifelineMessageTable test__names__types__init__n2__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__init__n2__get_table(void) {
-    return &test__names__types__init__n2__table;
+extern const LifelineMessageTable test__names__types__init_x3c6a48bc__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__init_x3c6a48bc__get_table(void) {
+    return &test__names__types__init_x3c6a48bc__table;
 }
-extern const LifelineMessageTable test__names__types__table__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__table__get_table(void) {
-    return &test__names__types__table__table;
+extern const LifelineMessageTable test__names__types__table_x70c2725a__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__table_x70c2725a__get_table(void) {
+    return &test__names__types__table_x70c2725a__table;
 }
-extern const LifelineMessageTable test__names__types__get_table__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__get_table__get_table(void) {
-    return &test__names__types__get_table__table;
+extern const LifelineMessageTable test__names__types__get_table_x544bc919__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__get_table_x544bc919__get_table(void) {
+    return &test__names__types__get_table_x544bc919__table;
 }
-extern const LifelineMessageTable test__names__types__map1_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__map1_entry__get_table(void) {
-    return &test__names__types__map1_entry__table;
+extern const LifelineMessageTable test__names__types__map1_entry_xf239c8dd__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__map1_entry_xf239c8dd__get_table(void) {
+    return &test__names__types__map1_entry_xf239c8dd__table;
 }
-extern const LifelineMessageTable test__names__types__map2_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__map2_entry__get_table(void) {
-    return &test__names__types__map2_entry__table;
+extern const LifelineMessageTable test__names__types__map2_entry_x689a376e__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__map2_entry_x689a376e__get_table(void) {
+    return &test__names__types__map2_entry_x689a376e__table;
 }
-extern const LifelineMessageTable test__names__types__mapped1_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__mapped1_entry__get_table(void) {
-    return &test__names__types__mapped1_entry__table;
+extern const LifelineMessageTable test__names__types__mapped1_entry_x2c482a54__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__mapped1_entry_x2c482a54__get_table(void) {
+    return &test__names__types__mapped1_entry_x2c482a54__table;
 }
-extern const LifelineMessageTable test__names__types__mapped3_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__mapped3_entry__get_table(void) {
-    return &test__names__types__mapped3_entry__table;
+extern const LifelineMessageTable test__names__types__mapped3_entry_x2e85857e__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__mapped3_entry_x2e85857e__get_table(void) {
+    return &test__names__types__mapped3_entry_x2e85857e__table;
 }
-extern const LifelineMessageTable test__names__types__mapped13_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__mapped13_entry__get_table(void) {
-    return &test__names__types__mapped13_entry__table;
+extern const LifelineMessageTable test__names__types__mapped13_entry_x423e0a07__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__mapped13_entry_x423e0a07__get_table(void) {
+    return &test__names__types__mapped13_entry_x423e0a07__table;
 }
-extern const LifelineMessageTable test__names__types__mapped14_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__mapped14_entry__get_table(void) {
-    return &test__names__types__mapped14_entry__table;
+extern const LifelineMessageTable test__names__types__mapped14_entry_xcedc0230__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__mapped14_entry_xcedc0230__get_table(void) {
+    return &test__names__types__mapped14_entry_xcedc0230__table;
 }
-extern const LifelineMessageTable test__names__types__mapped15_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__names__types__mapped15_entry__get_table(void) {
-    return &test__names__types__mapped15_entry__table;
+extern const LifelineMessageTable test__names__types__mapped15_entry_x71edd319__table;
+static inline const LifelineMessageTable *_Nonnull test__names__types__mapped15_entry_x71edd319__get_table(void) {
+    return &test__names__types__mapped15_entry_x71edd319__table;
 }
 extern const LifelineMessageTable test__names__enums_named__table;
 static inline const LifelineMessageTable *_Nonnull test__names__enums_named__get_table(void) {

@@ -16,34 +16,34 @@ PROTOBUF_C__BEGIN_DECLS
 
 
 typedef struct Test__Names__Types Test__Names__Types;
-typedef struct Test__Names__Types__Message Test__Names__Types__Message;
-typedef struct Test__Names__Types__String Test__Names__Types__String;
-typedef struct Test__Names__Types__Bool Test__Names__Types__Bool;
-typedef struct Test__Names__Types__Optional Test__Names__Types__Optional;
-typedef struct Test__Names__Types__RepeatedField Test__Names__Types__RepeatedField;
-typedef struct Test__Names__Types__Self Test__Names__Types__Self;
-typedef struct Test__Names__Types__UInt8 Test__Names__Types__UInt8;
-typedef struct Test__Names__Types__FILE Test__Names__Types__FILE;
-typedef struct Test__Names__Types__Swift Test__Names__Types__Swift;
-typedef struct Test__Names__Types__Error Test__Names__Types__Error;
-typedef struct Test__Names__Types__FooBar Test__Names__Types__FooBar;
-typedef struct Test__Names__Types__FooBarN2 Test__Names__Types__FooBarN2;
-typedef struct Test__Names__Types__FooBarN3 Test__Names__Types__FooBarN3;
-typedef struct Test__Names__Types__Class Test__Names__Types__Class;
-typedef struct Test__Names__Types__Int Test__Names__Types__Int;
-typedef struct Test__Names__Types__SizeT Test__Names__Types__SizeT;
-typedef struct Test__Names__Types__Fields Test__Names__Types__Fields;
-typedef struct Test__Names__Types__OneOfChoice Test__Names__Types__OneOfChoice;
-typedef struct Test__Names__Types__InitN2 Test__Names__Types__InitN2;
-typedef struct Test__Names__Types__Table Test__Names__Types__Table;
-typedef struct Test__Names__Types__GetTable Test__Names__Types__GetTable;
-typedef struct Test__Names__Types__Map1Entry Test__Names__Types__Map1Entry;
-typedef struct Test__Names__Types__Map2Entry Test__Names__Types__Map2Entry;
-typedef struct Test__Names__Types__Mapped1Entry Test__Names__Types__Mapped1Entry;
-typedef struct Test__Names__Types__Mapped3Entry Test__Names__Types__Mapped3Entry;
-typedef struct Test__Names__Types__Mapped13Entry Test__Names__Types__Mapped13Entry;
-typedef struct Test__Names__Types__Mapped14Entry Test__Names__Types__Mapped14Entry;
-typedef struct Test__Names__Types__Mapped15Entry Test__Names__Types__Mapped15Entry;
+typedef struct Test__Names__Types__MessageX9eb241a5 Test__Names__Types__MessageX9eb241a5;
+typedef struct Test__Names__Types__StringX370d8fd7 Test__Names__Types__StringX370d8fd7;
+typedef struct Test__Names__Types__BoolXaf7858ca Test__Names__Types__BoolXaf7858ca;
+typedef struct Test__Names__Types__OptionalXfbac6d76 Test__Names__Types__OptionalXfbac6d76;
+typedef struct Test__Names__Types__RepeatedFieldXf1d94a4c Test__Names__Types__RepeatedFieldXf1d94a4c;
+typedef struct Test__Names__Types__SelfX63d0dfd0 Test__Names__Types__SelfX63d0dfd0;
+typedef struct Test__Names__Types__UInt8X6a152f66 Test__Names__Types__UInt8X6a152f66;
+typedef struct Test__Names__Types__FILEX6f061100 Test__Names__Types__FILEX6f061100;
+typedef struct Test__Names__Types__SwiftXef4923a1 Test__Names__Types__SwiftXef4923a1;
+typedef struct Test__Names__Types__ErrorXf7efa5b0 Test__Names__Types__ErrorXf7efa5b0;
+typedef struct Test__Names__Types__FooBarX04fa44e4 Test__Names__Types__FooBarX04fa44e4;
+typedef struct Test__Names__Types__FooBarXc753cc2f Test__Names__Types__FooBarXc753cc2f;
+typedef struct Test__Names__Types__FooBarXb1d1f5a4 Test__Names__Types__FooBarXb1d1f5a4;
+typedef struct Test__Names__Types__ClassXcb9c5a86 Test__Names__Types__ClassXcb9c5a86;
+typedef struct Test__Names__Types__IntX2b3c2747 Test__Names__Types__IntX2b3c2747;
+typedef struct Test__Names__Types__SizeTX523f9cd4 Test__Names__Types__SizeTX523f9cd4;
+typedef struct Test__Names__Types__FieldsX7e198dc2 Test__Names__Types__FieldsX7e198dc2;
+typedef struct Test__Names__Types__OneOfChoiceXb12715eb Test__Names__Types__OneOfChoiceXb12715eb;
+typedef struct Test__Names__Types__InitX3c6a48bc Test__Names__Types__InitX3c6a48bc;
+typedef struct Test__Names__Types__TableX70c2725a Test__Names__Types__TableX70c2725a;
+typedef struct Test__Names__Types__GetTableX544bc919 Test__Names__Types__GetTableX544bc919;
+typedef struct Test__Names__Types__Map1EntryXf239c8dd Test__Names__Types__Map1EntryXf239c8dd;
+typedef struct Test__Names__Types__Map2EntryX689a376e Test__Names__Types__Map2EntryX689a376e;
+typedef struct Test__Names__Types__Mapped1EntryX2c482a54 Test__Names__Types__Mapped1EntryX2c482a54;
+typedef struct Test__Names__Types__Mapped3EntryX2e85857e Test__Names__Types__Mapped3EntryX2e85857e;
+typedef struct Test__Names__Types__Mapped13EntryX423e0a07 Test__Names__Types__Mapped13EntryX423e0a07;
+typedef struct Test__Names__Types__Mapped14EntryXcedc0230 Test__Names__Types__Mapped14EntryXcedc0230;
+typedef struct Test__Names__Types__Mapped15EntryX71edd319 Test__Names__Types__Mapped15EntryX71edd319;
 typedef struct Test__Names__EnumsNamed Test__Names__EnumsNamed;
 
 
@@ -52,290 +52,290 @@ typedef struct Test__Names__EnumsNamed Test__Names__EnumsNamed;
 
 /* --- messages --- */
 
-struct  Test__Names__Types__Message
+struct  Test__Names__Types__MessageX9eb241a5
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__MESSAGE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__message__descriptor) \
+#define TEST__NAMES__TYPES__MESSAGE_X9EB241A5__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__message_x9eb241a5__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__String
+struct  Test__Names__Types__StringX370d8fd7
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__STRING__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__string__descriptor) \
+#define TEST__NAMES__TYPES__STRING_X370D8FD7__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__string_x370d8fd7__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__Bool
+struct  Test__Names__Types__BoolXaf7858ca
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__BOOL__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__bool__descriptor) \
+#define TEST__NAMES__TYPES__BOOL_XAF7858CA__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__bool_xaf7858ca__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__Optional
+struct  Test__Names__Types__OptionalXfbac6d76
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__OPTIONAL__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__optional__descriptor) \
+#define TEST__NAMES__TYPES__OPTIONAL_XFBAC6D76__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__optional_xfbac6d76__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__RepeatedField
+struct  Test__Names__Types__RepeatedFieldXf1d94a4c
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__REPEATED_FIELD__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__repeated_field__descriptor) \
+#define TEST__NAMES__TYPES__REPEATED_FIELD_XF1D94A4C__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__repeated_field_xf1d94a4c__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__Self
+struct  Test__Names__Types__SelfX63d0dfd0
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__SELF__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__self__descriptor) \
+#define TEST__NAMES__TYPES__SELF_X63D0DFD0__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__self_x63d0dfd0__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__UInt8
+struct  Test__Names__Types__UInt8X6a152f66
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__UINT8__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__uint8__descriptor) \
+#define TEST__NAMES__TYPES__UINT8_X6A152F66__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__uint8_x6a152f66__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__FILE
+struct  Test__Names__Types__FILEX6f061100
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__FILE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__file__descriptor) \
+#define TEST__NAMES__TYPES__FILE_X6F061100__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__file_x6f061100__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__Swift
+struct  Test__Names__Types__SwiftXef4923a1
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__SWIFT__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__swift__descriptor) \
+#define TEST__NAMES__TYPES__SWIFT_XEF4923A1__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__swift_xef4923a1__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__Error
+struct  Test__Names__Types__ErrorXf7efa5b0
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__ERROR__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__error__descriptor) \
+#define TEST__NAMES__TYPES__ERROR_XF7EFA5B0__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__error_xf7efa5b0__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__FooBar
+struct  Test__Names__Types__FooBarX04fa44e4
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__FOO_BAR__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__foo_bar__descriptor) \
+#define TEST__NAMES__TYPES__FOO_BAR_X04FA44E4__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__foo_bar_x04fa44e4__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__FooBarN2
+struct  Test__Names__Types__FooBarXc753cc2f
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__FOO_BAR__N2__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__foo_bar__n2__descriptor) \
+#define TEST__NAMES__TYPES__FOO_BAR_XC753CC2F__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__foo_bar_xc753cc2f__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__FooBarN3
+struct  Test__Names__Types__FooBarXb1d1f5a4
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__FOO__BAR__N3__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__foo__bar__n3__descriptor) \
+#define TEST__NAMES__TYPES__FOO__BAR_XB1D1F5A4__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__foo__bar_xb1d1f5a4__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__Class
+struct  Test__Names__Types__ClassXcb9c5a86
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__CLASS__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__class__descriptor) \
+#define TEST__NAMES__TYPES__CLASS_XCB9C5A86__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__class_xcb9c5a86__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__Int
+struct  Test__Names__Types__IntX2b3c2747
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__INT__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__int__descriptor) \
+#define TEST__NAMES__TYPES__INT_X2B3C2747__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__int_x2b3c2747__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__SizeT
+struct  Test__Names__Types__SizeTX523f9cd4
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__SIZE_T__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__size_t__descriptor) \
+#define TEST__NAMES__TYPES__SIZE_T_X523F9CD4__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__size_t_x523f9cd4__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__Fields
+struct  Test__Names__Types__FieldsX7e198dc2
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES____FIELDS__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types____fields__descriptor) \
+#define TEST__NAMES__TYPES____FIELDS_X7E198DC2__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types____fields_x7e198dc2__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__OneOfChoice
+struct  Test__Names__Types__OneOfChoiceXb12715eb
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__ONE_OF__CHOICE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__one_of__choice__descriptor) \
+#define TEST__NAMES__TYPES__ONE_OF__CHOICE_XB12715EB__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__one_of__choice_xb12715eb__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__InitN2
+struct  Test__Names__Types__InitX3c6a48bc
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__INIT__N2__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__init__n2__descriptor) \
+#define TEST__NAMES__TYPES__INIT_X3C6A48BC__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__init_x3c6a48bc__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__Table
+struct  Test__Names__Types__TableX70c2725a
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__TABLE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__table__descriptor) \
+#define TEST__NAMES__TYPES__TABLE_X70C2725A__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__table_x70c2725a__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__GetTable
+struct  Test__Names__Types__GetTableX544bc919
 {
   ProtobufCMessage base;
   ProtobufCBinaryData text;
 };
-#define TEST__NAMES__TYPES__GET_TABLE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__get_table__descriptor) \
+#define TEST__NAMES__TYPES__GET_TABLE_X544BC919__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__get_table_x544bc919__descriptor) \
     , {0,NULL} }
 
 
-struct  Test__Names__Types__Map1Entry
+struct  Test__Names__Types__Map1EntryXf239c8dd
 {
   ProtobufCMessage base;
   int32_t key;
-  Test__Names__Types__Message *value;
+  Test__Names__Types__MessageX9eb241a5 *value;
 };
-#define TEST__NAMES__TYPES__MAP1_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__map1_entry__descriptor) \
+#define TEST__NAMES__TYPES__MAP1_ENTRY_XF239C8DD__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__map1_entry_xf239c8dd__descriptor) \
     , 0, NULL }
 
 
-struct  Test__Names__Types__Map2Entry
+struct  Test__Names__Types__Map2EntryX689a376e
 {
   ProtobufCMessage base;
   int32_t key;
-  Test__Names__Types__String *value;
+  Test__Names__Types__StringX370d8fd7 *value;
 };
-#define TEST__NAMES__TYPES__MAP2_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__map2_entry__descriptor) \
+#define TEST__NAMES__TYPES__MAP2_ENTRY_X689A376E__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__map2_entry_x689a376e__descriptor) \
     , 0, NULL }
 
 
-struct  Test__Names__Types__Mapped1Entry
+struct  Test__Names__Types__Mapped1EntryX2c482a54
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   double value;
 };
-#define TEST__NAMES__TYPES__MAPPED1_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped1_entry__descriptor) \
+#define TEST__NAMES__TYPES__MAPPED1_ENTRY_X2C482A54__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped1_entry_x2c482a54__descriptor) \
     , {0,NULL}, 0 }
 
 
-struct  Test__Names__Types__Mapped3Entry
+struct  Test__Names__Types__Mapped3EntryX2e85857e
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   int32_t value;
 };
-#define TEST__NAMES__TYPES__MAPPED3_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped3_entry__descriptor) \
+#define TEST__NAMES__TYPES__MAPPED3_ENTRY_X2E85857E__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped3_entry_x2e85857e__descriptor) \
     , {0,NULL}, 0 }
 
 
-struct  Test__Names__Types__Mapped13Entry
+struct  Test__Names__Types__Mapped13EntryX423e0a07
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   protobuf_c_boolean value;
 };
-#define TEST__NAMES__TYPES__MAPPED13_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped13_entry__descriptor) \
+#define TEST__NAMES__TYPES__MAPPED13_ENTRY_X423E0A07__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped13_entry_x423e0a07__descriptor) \
     , {0,NULL}, 0 }
 
 
-struct  Test__Names__Types__Mapped14Entry
+struct  Test__Names__Types__Mapped14EntryXcedc0230
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   ProtobufCBinaryData value;
 };
-#define TEST__NAMES__TYPES__MAPPED14_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped14_entry__descriptor) \
+#define TEST__NAMES__TYPES__MAPPED14_ENTRY_XCEDC0230__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped14_entry_xcedc0230__descriptor) \
     , {0,NULL}, {0,NULL} }
 
 
-struct  Test__Names__Types__Mapped15Entry
+struct  Test__Names__Types__Mapped15EntryX71edd319
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   ProtobufCBinaryData value;
 };
-#define TEST__NAMES__TYPES__MAPPED15_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped15_entry__descriptor) \
+#define TEST__NAMES__TYPES__MAPPED15_ENTRY_X71EDD319__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__names__types__mapped15_entry_x71edd319__descriptor) \
     , {0,NULL}, {0,NULL} }
 
 
@@ -382,66 +382,66 @@ typedef enum {
 struct  Test__Names__Types
 {
   ProtobufCMessage base;
-  Test__Names__Types__Message *of_1;
+  Test__Names__Types__MessageX9eb241a5 *of_1;
   size_t n_many_1;
-  Test__Names__Types__Message **many_1;
+  Test__Names__Types__MessageX9eb241a5 **many_1;
   size_t n_map_1;
-  Test__Names__Types__Map1Entry **map_1;
-  Test__Names__Types__String *of_2;
+  Test__Names__Types__Map1EntryXf239c8dd **map_1;
+  Test__Names__Types__StringX370d8fd7 *of_2;
   size_t n_many_2;
-  Test__Names__Types__String **many_2;
+  Test__Names__Types__StringX370d8fd7 **many_2;
   size_t n_map_2;
-  Test__Names__Types__Map2Entry **map_2;
-  Test__Names__Types__Bool *of_8;
-  Test__Names__Types__Optional *of_11;
-  Test__Names__Types__RepeatedField *of_13;
-  Test__Names__Types__Self *of_21;
-  Test__Names__Types__UInt8 *of_24;
-  Test__Names__Types__FILE *of_27;
-  Test__Names__Types__Swift *of_28;
-  Test__Names__Types__Error *of_32;
-  Test__Names__Types__FooBar *of_34;
-  Test__Names__Types__FooBarN2 *of_35;
-  Test__Names__Types__FooBarN3 *of_36;
-  Test__Names__Types__Class *of_38;
-  Test__Names__Types__Int *of_40;
-  Test__Names__Types__SizeT *of_41;
-  Test__Names__Types__Fields *of_49;
-  Test__Names__Types__OneOfChoice *of_53;
-  Test__Names__Types__InitN2 *of_57;
-  Test__Names__Types__Table *of_59;
-  Test__Names__Types__GetTable *of_60;
+  Test__Names__Types__Map2EntryX689a376e **map_2;
+  Test__Names__Types__BoolXaf7858ca *of_8;
+  Test__Names__Types__OptionalXfbac6d76 *of_11;
+  Test__Names__Types__RepeatedFieldXf1d94a4c *of_13;
+  Test__Names__Types__SelfX63d0dfd0 *of_21;
+  Test__Names__Types__UInt8X6a152f66 *of_24;
+  Test__Names__Types__FILEX6f061100 *of_27;
+  Test__Names__Types__SwiftXef4923a1 *of_28;
+  Test__Names__Types__ErrorXf7efa5b0 *of_32;
+  Test__Names__Types__FooBarX04fa44e4 *of_34;
+  Test__Names__Types__FooBarXc753cc2f *of_35;
+  Test__Names__Types__FooBarXb1d1f5a4 *of_36;
+  Test__Names__Types__ClassXcb9c5a86 *of_38;
+  Test__Names__Types__IntX2b3c2747 *of_40;
+  Test__Names__Types__SizeTX523f9cd4 *of_41;
+  Test__Names__Types__FieldsX7e198dc2 *of_49;
+  Test__Names__Types__OneOfChoiceXb12715eb *of_53;
+  Test__Names__Types__InitX3c6a48bc *of_57;
+  Test__Names__Types__TableX70c2725a *of_59;
+  Test__Names__Types__GetTableX544bc919 *of_60;
   double scalar_1;
   size_t n_repeated_1;
   double *repeated_1;
   size_t n_mapped_1;
-  Test__Names__Types__Mapped1Entry **mapped_1;
+  Test__Names__Types__Mapped1EntryX2c482a54 **mapped_1;
   int32_t scalar_3;
   size_t n_repeated_3;
   int32_t *repeated_3;
   size_t n_mapped_3;
-  Test__Names__Types__Mapped3Entry **mapped_3;
+  Test__Names__Types__Mapped3EntryX2e85857e **mapped_3;
   protobuf_c_boolean scalar_13;
   size_t n_repeated_13;
   protobuf_c_boolean *repeated_13;
   size_t n_mapped_13;
-  Test__Names__Types__Mapped13Entry **mapped_13;
+  Test__Names__Types__Mapped13EntryX423e0a07 **mapped_13;
   ProtobufCBinaryData scalar_14;
   size_t n_repeated_14;
   ProtobufCBinaryData *repeated_14;
   size_t n_mapped_14;
-  Test__Names__Types__Mapped14Entry **mapped_14;
+  Test__Names__Types__Mapped14EntryXcedc0230 **mapped_14;
   ProtobufCBinaryData scalar_15;
   size_t n_repeated_15;
   ProtobufCBinaryData *repeated_15;
   size_t n_mapped_15;
-  Test__Names__Types__Mapped15Entry **mapped_15;
+  Test__Names__Types__Mapped15EntryX71edd319 **mapped_15;
   Test__Names__Types__ChoiceCase choice_case;
   union {
-    Test__Names__Types__String *chosen_string_message;
+    Test__Names__Types__StringX370d8fd7 *chosen_string_message;
     ProtobufCBinaryData chosen_string;
     ProtobufCBinaryData chosen_bytes;
-    Test__Names__Types__UInt8 *chosen_byte;
+    Test__Names__Types__UInt8X6a152f66 *chosen_byte;
     int32_t chosen_kind;
   };
   Test__Names__Types__HasOptional1Case has_optional_1_case;
@@ -499,89 +499,89 @@ struct  Test__Names__EnumsNamed
 
 /* --- per-message closures --- */
 
-typedef void (*Test__Names__Types__Message_Closure)
-                 (const Test__Names__Types__Message *message,
+typedef void (*Test__Names__Types__MessageX9eb241a5_Closure)
+                 (const Test__Names__Types__MessageX9eb241a5 *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__String_Closure)
-                 (const Test__Names__Types__String *message,
+typedef void (*Test__Names__Types__StringX370d8fd7_Closure)
+                 (const Test__Names__Types__StringX370d8fd7 *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Bool_Closure)
-                 (const Test__Names__Types__Bool *message,
+typedef void (*Test__Names__Types__BoolXaf7858ca_Closure)
+                 (const Test__Names__Types__BoolXaf7858ca *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Optional_Closure)
-                 (const Test__Names__Types__Optional *message,
+typedef void (*Test__Names__Types__OptionalXfbac6d76_Closure)
+                 (const Test__Names__Types__OptionalXfbac6d76 *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__RepeatedField_Closure)
-                 (const Test__Names__Types__RepeatedField *message,
+typedef void (*Test__Names__Types__RepeatedFieldXf1d94a4c_Closure)
+                 (const Test__Names__Types__RepeatedFieldXf1d94a4c *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Self_Closure)
-                 (const Test__Names__Types__Self *message,
+typedef void (*Test__Names__Types__SelfX63d0dfd0_Closure)
+                 (const Test__Names__Types__SelfX63d0dfd0 *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__UInt8_Closure)
-                 (const Test__Names__Types__UInt8 *message,
+typedef void (*Test__Names__Types__UInt8X6a152f66_Closure)
+                 (const Test__Names__Types__UInt8X6a152f66 *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__FILE_Closure)
-                 (const Test__Names__Types__FILE *message,
+typedef void (*Test__Names__Types__FILEX6f061100_Closure)
+                 (const Test__Names__Types__FILEX6f061100 *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Swift_Closure)
-                 (const Test__Names__Types__Swift *message,
+typedef void (*Test__Names__Types__SwiftXef4923a1_Closure)
+                 (const Test__Names__Types__SwiftXef4923a1 *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Error_Closure)
-                 (const Test__Names__Types__Error *message,
+typedef void (*Test__Names__Types__ErrorXf7efa5b0_Closure)
+                 (const Test__Names__Types__ErrorXf7efa5b0 *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__FooBar_Closure)
-                 (const Test__Names__Types__FooBar *message,
+typedef void (*Test__Names__Types__FooBarX04fa44e4_Closure)
+                 (const Test__Names__Types__FooBarX04fa44e4 *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__FooBarN2_Closure)
-                 (const Test__Names__Types__FooBarN2 *message,
+typedef void (*Test__Names__Types__FooBarXc753cc2f_Closure)
+                 (const Test__Names__Types__FooBarXc753cc2f *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__FooBarN3_Closure)
-                 (const Test__Names__Types__FooBarN3 *message,
+typedef void (*Test__Names__Types__FooBarXb1d1f5a4_Closure)
+                 (const Test__Names__Types__FooBarXb1d1f5a4 *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Class_Closure)
-                 (const Test__Names__Types__Class *message,
+typedef void (*Test__Names__Types__ClassXcb9c5a86_Closure)
+                 (const Test__Names__Types__ClassXcb9c5a86 *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Int_Closure)
-                 (const Test__Names__Types__Int *message,
+typedef void (*Test__Names__Types__IntX2b3c2747_Closure)
+                 (const Test__Names__Types__IntX2b3c2747 *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__SizeT_Closure)
-                 (const Test__Names__Types__SizeT *message,
+typedef void (*Test__Names__Types__SizeTX523f9cd4_Closure)
+                 (const Test__Names__Types__SizeTX523f9cd4 *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Fields_Closure)
-                 (const Test__Names__Types__Fields *message,
+typedef void (*Test__Names__Types__FieldsX7e198dc2_Closure)
+                 (const Test__Names__Types__FieldsX7e198dc2 *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__OneOfChoice_Closure)
-                 (const Test__Names__Types__OneOfChoice *message,
+typedef void (*Test__Names__Types__OneOfChoiceXb12715eb_Closure)
+                 (const Test__Names__Types__OneOfChoiceXb12715eb *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__InitN2_Closure)
-                 (const Test__Names__Types__InitN2 *message,
+typedef void (*Test__Names__Types__InitX3c6a48bc_Closure)
+                 (const Test__Names__Types__InitX3c6a48bc *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Table_Closure)
-                 (const Test__Names__Types__Table *message,
+typedef void (*Test__Names__Types__TableX70c2725a_Closure)
+                 (const Test__Names__Types__TableX70c2725a *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__GetTable_Closure)
-                 (const Test__Names__Types__GetTable *message,
+typedef void (*Test__Names__Types__GetTableX544bc919_Closure)
+                 (const Test__Names__Types__GetTableX544bc919 *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Map1Entry_Closure)
-                 (const Test__Names__Types__Map1Entry *message,
+typedef void (*Test__Names__Types__Map1EntryXf239c8dd_Closure)
+                 (const Test__Names__Types__Map1EntryXf239c8dd *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Map2Entry_Closure)
-                 (const Test__Names__Types__Map2Entry *message,
+typedef void (*Test__Names__Types__Map2EntryX689a376e_Closure)
+                 (const Test__Names__Types__Map2EntryX689a376e *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Mapped1Entry_Closure)
-                 (const Test__Names__Types__Mapped1Entry *message,
+typedef void (*Test__Names__Types__Mapped1EntryX2c482a54_Closure)
+                 (const Test__Names__Types__Mapped1EntryX2c482a54 *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Mapped3Entry_Closure)
-                 (const Test__Names__Types__Mapped3Entry *message,
+typedef void (*Test__Names__Types__Mapped3EntryX2e85857e_Closure)
+                 (const Test__Names__Types__Mapped3EntryX2e85857e *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Mapped13Entry_Closure)
-                 (const Test__Names__Types__Mapped13Entry *message,
+typedef void (*Test__Names__Types__Mapped13EntryX423e0a07_Closure)
+                 (const Test__Names__Types__Mapped13EntryX423e0a07 *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Mapped14Entry_Closure)
-                 (const Test__Names__Types__Mapped14Entry *message,
+typedef void (*Test__Names__Types__Mapped14EntryXcedc0230_Closure)
+                 (const Test__Names__Types__Mapped14EntryXcedc0230 *message,
                   void *closure_data);
-typedef void (*Test__Names__Types__Mapped15Entry_Closure)
-                 (const Test__Names__Types__Mapped15Entry *message,
+typedef void (*Test__Names__Types__Mapped15EntryX71edd319_Closure)
+                 (const Test__Names__Types__Mapped15EntryX71edd319 *message,
                   void *closure_data);
 typedef void (*Test__Names__Types_Closure)
                  (const Test__Names__Types *message,
@@ -596,34 +596,34 @@ typedef void (*Test__Names__EnumsNamed_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCMessageDescriptor test__names__types__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__message__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__string__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__bool__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__optional__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__repeated_field__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__self__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__uint8__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__file__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__swift__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__error__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__foo_bar__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__foo_bar__n2__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__foo__bar__n3__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__class__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__int__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__size_t__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types____fields__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__one_of__choice__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__init__n2__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__table__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__get_table__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__map1_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__map2_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__mapped1_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__mapped3_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__mapped13_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__mapped14_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__names__types__mapped15_entry__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__message_x9eb241a5__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__string_x370d8fd7__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__bool_xaf7858ca__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__optional_xfbac6d76__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__repeated_field_xf1d94a4c__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__self_x63d0dfd0__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__uint8_x6a152f66__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__file_x6f061100__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__swift_xef4923a1__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__error_xf7efa5b0__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__foo_bar_x04fa44e4__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__foo_bar_xc753cc2f__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__foo__bar_xb1d1f5a4__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__class_xcb9c5a86__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__int_x2b3c2747__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__size_t_x523f9cd4__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types____fields_x7e198dc2__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__one_of__choice_xb12715eb__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__init_x3c6a48bc__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__table_x70c2725a__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__get_table_x544bc919__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__map1_entry_xf239c8dd__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__map2_entry_x689a376e__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__mapped1_entry_x2c482a54__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__mapped3_entry_x2e85857e__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__mapped13_entry_x423e0a07__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__mapped14_entry_xcedc0230__descriptor;
+extern const ProtobufCMessageDescriptor test__names__types__mapped15_entry_x71edd319__descriptor;
 extern const ProtobufCMessageDescriptor test__names__enums_named__descriptor;
 
 PROTOBUF_C__END_DECLS

@@ -13,33 +13,33 @@ extern const LifelineMessageTable pb__string__table;
 static inline const LifelineMessageTable *_Nonnull pb__string__get_table(void) {
     return &pb__string__table;
 }
-extern const LifelineMessageTable pb__file__table;
-static inline const LifelineMessageTable *_Nonnull pb__file__get_table(void) {
-    return &pb__file__table;
+extern const LifelineMessageTable pb__file_xa83dba83__table;
+static inline const LifelineMessageTable *_Nonnull pb__file_xa83dba83__get_table(void) {
+    return &pb__file_xa83dba83__table;
 }
-extern const LifelineMessageTable pb__pb___file__table;
-static inline const LifelineMessageTable *_Nonnull pb__pb___file__get_table(void) {
-    return &pb__pb___file__table;
+extern const LifelineMessageTable pb__pb___file_xc32894c3__table;
+static inline const LifelineMessageTable *_Nonnull pb__pb___file_xc32894c3__get_table(void) {
+    return &pb__pb___file_xc32894c3__table;
 }
 extern const LifelineMessageTable pb__outer__table;
 static inline const LifelineMessageTable *_Nonnull pb__outer__get_table(void) {
     return &pb__outer__table;
 }
-extern const LifelineMessageTable pb__outer__unpackaged__table;
-static inline const LifelineMessageTable *_Nonnull pb__outer__unpackaged__get_table(void) {
-    return &pb__outer__unpackaged__table;
+extern const LifelineMessageTable pb__outer__unpackaged_xabf78015__table;
+static inline const LifelineMessageTable *_Nonnull pb__outer__unpackaged_xabf78015__get_table(void) {
+    return &pb__outer__unpackaged_xabf78015__table;
 }
-extern const LifelineMessageTable pb__outer__outers_entry__table;
-static inline const LifelineMessageTable *_Nonnull pb__outer__outers_entry__get_table(void) {
-    return &pb__outer__outers_entry__table;
+extern const LifelineMessageTable pb__outer__outers_entry_x9199608a__table;
+static inline const LifelineMessageTable *_Nonnull pb__outer__outers_entry_x9199608a__get_table(void) {
+    return &pb__outer__outers_entry_x9199608a__table;
 }
-extern const LifelineMessageTable pb__outer__outer__table;
-static inline const LifelineMessageTable *_Nonnull pb__outer__outer__get_table(void) {
-    return &pb__outer__outer__table;
+extern const LifelineMessageTable pb__outer__outer_xf0c554e5__table;
+static inline const LifelineMessageTable *_Nonnull pb__outer__outer_xf0c554e5__get_table(void) {
+    return &pb__outer__outer_xf0c554e5__table;
 }
-extern const LifelineMessageTable pb__outer__outer__outer__table;
-static inline const LifelineMessageTable *_Nonnull pb__outer__outer__outer__get_table(void) {
-    return &pb__outer__outer__outer__table;
+extern const LifelineMessageTable pb__outer__outer_xf0c554e5__outer_x5a2d6b48__table;
+static inline const LifelineMessageTable *_Nonnull pb__outer__outer_xf0c554e5__outer_x5a2d6b48__get_table(void) {
+    return &pb__outer__outer_xf0c554e5__outer_x5a2d6b48__table;
 }
 
 #endif

@@ -17,13 +17,13 @@ PROTOBUF_C__BEGIN_DECLS
 
 typedef struct Pb__Unpackaged Pb__Unpackaged;
 typedef struct Pb__String Pb__String;
-typedef struct Pb__FILE Pb__FILE;
-typedef struct Pb__PbFILE Pb__PbFILE;
+typedef struct Pb__FILEXa83dba83 Pb__FILEXa83dba83;
+typedef struct Pb__PbFILEXc32894c3 Pb__PbFILEXc32894c3;
 typedef struct Pb__Outer Pb__Outer;
-typedef struct Pb__Outer__Unpackaged Pb__Outer__Unpackaged;
-typedef struct Pb__Outer__OutersEntry Pb__Outer__OutersEntry;
-typedef struct Pb__Outer__Outer Pb__Outer__Outer;
-typedef struct Pb__Outer__Outer__Outer Pb__Outer__Outer__Outer;
+typedef struct Pb__Outer__UnpackagedXabf78015 Pb__Outer__UnpackagedXabf78015;
+typedef struct Pb__Outer__OutersEntryX9199608a Pb__Outer__OutersEntryX9199608a;
+typedef struct Pb__Outer__OuterXf0c554e5 Pb__Outer__OuterXf0c554e5;
+typedef struct Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48 Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48;
 
 
 /* --- enums --- */
@@ -36,7 +36,7 @@ struct  Pb__Unpackaged
   ProtobufCMessage base;
   int32_t kind;
   Pb__String *text;
-  Pb__FILE *file;
+  Pb__FILEXa83dba83 *file;
   ProtobufCBinaryData name;
   protobuf_c_boolean flag;
 };
@@ -55,76 +55,76 @@ struct  Pb__String
     , {0,NULL} }
 
 
-struct  Pb__FILE
+struct  Pb__FILEXa83dba83
 {
   ProtobufCMessage base;
   int32_t descriptor;
 };
-#define PB__FILE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&pb__file__descriptor) \
+#define PB__FILE_XA83DBA83__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&pb__file_xa83dba83__descriptor) \
     , 0 }
 
 
-struct  Pb__PbFILE
+struct  Pb__PbFILEXc32894c3
 {
   ProtobufCMessage base;
   int32_t number;
 };
-#define PB__PB___FILE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&pb__pb___file__descriptor) \
+#define PB__PB___FILE_XC32894C3__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&pb__pb___file_xc32894c3__descriptor) \
     , 0 }
 
 
-struct  Pb__Outer__Unpackaged
+struct  Pb__Outer__UnpackagedXabf78015
 {
   ProtobufCMessage base;
   protobuf_c_boolean nested;
 };
-#define PB__OUTER__UNPACKAGED__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&pb__outer__unpackaged__descriptor) \
+#define PB__OUTER__UNPACKAGED_XABF78015__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&pb__outer__unpackaged_xabf78015__descriptor) \
     , 0 }
 
 
-struct  Pb__Outer__OutersEntry
+struct  Pb__Outer__OutersEntryX9199608a
 {
   ProtobufCMessage base;
   int32_t key;
   Pb__Unpackaged *value;
 };
-#define PB__OUTER__OUTERS_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&pb__outer__outers_entry__descriptor) \
+#define PB__OUTER__OUTERS_ENTRY_X9199608A__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&pb__outer__outers_entry_x9199608a__descriptor) \
     , 0, NULL }
 
 
-struct  Pb__Outer__Outer__Outer
+struct  Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48
 {
   ProtobufCMessage base;
   Pb__Outer *outermost;
-  Pb__Outer__Outer *middle;
-  Pb__Outer__Outer__Outer *own;
+  Pb__Outer__OuterXf0c554e5 *middle;
+  Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48 *own;
 };
-#define PB__OUTER__OUTER__OUTER__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&pb__outer__outer__outer__descriptor) \
+#define PB__OUTER__OUTER_XF0C554E5__OUTER_X5A2D6B48__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&pb__outer__outer_xf0c554e5__outer_x5a2d6b48__descriptor) \
     , NULL, NULL, NULL }
 
 
-struct  Pb__Outer__Outer
+struct  Pb__Outer__OuterXf0c554e5
 {
   ProtobufCMessage base;
-  Pb__Outer__Outer__Outer *inner;
+  Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48 *inner;
 };
-#define PB__OUTER__OUTER__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&pb__outer__outer__descriptor) \
+#define PB__OUTER__OUTER_XF0C554E5__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&pb__outer__outer_xf0c554e5__descriptor) \
     , NULL }
 
 
 struct  Pb__Outer
 {
   ProtobufCMessage base;
-  Pb__Outer__Unpackaged *own;
+  Pb__Outer__UnpackagedXabf78015 *own;
   Pb__Unpackaged *outer;
   size_t n_outers;
-  Pb__Outer__OutersEntry **outers;
+  Pb__Outer__OutersEntryX9199608a **outers;
   int32_t own_kind;
   int32_t outer_kind;
   Pb__Outer *outermost;
@@ -142,23 +142,23 @@ typedef void (*Pb__Unpackaged_Closure)
 typedef void (*Pb__String_Closure)
                  (const Pb__String *message,
                   void *closure_data);
-typedef void (*Pb__FILE_Closure)
-                 (const Pb__FILE *message,
+typedef void (*Pb__FILEXa83dba83_Closure)
+                 (const Pb__FILEXa83dba83 *message,
                   void *closure_data);
-typedef void (*Pb__PbFILE_Closure)
-                 (const Pb__PbFILE *message,
+typedef void (*Pb__PbFILEXc32894c3_Closure)
+                 (const Pb__PbFILEXc32894c3 *message,
                   void *closure_data);
-typedef void (*Pb__Outer__Unpackaged_Closure)
-                 (const Pb__Outer__Unpackaged *message,
+typedef void (*Pb__Outer__UnpackagedXabf78015_Closure)
+                 (const Pb__Outer__UnpackagedXabf78015 *message,
                   void *closure_data);
-typedef void (*Pb__Outer__OutersEntry_Closure)
-                 (const Pb__Outer__OutersEntry *message,
+typedef void (*Pb__Outer__OutersEntryX9199608a_Closure)
+                 (const Pb__Outer__OutersEntryX9199608a *message,
                   void *closure_data);
-typedef void (*Pb__Outer__Outer__Outer_Closure)
-                 (const Pb__Outer__Outer__Outer *message,
+typedef void (*Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48_Closure)
+                 (const Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48 *message,
                   void *closure_data);
-typedef void (*Pb__Outer__Outer_Closure)
-                 (const Pb__Outer__Outer *message,
+typedef void (*Pb__Outer__OuterXf0c554e5_Closure)
+                 (const Pb__Outer__OuterXf0c554e5 *message,
                   void *closure_data);
 typedef void (*Pb__Outer_Closure)
                  (const Pb__Outer *message,
@@ -171,13 +171,13 @@ typedef void (*Pb__Outer_Closure)
 
 extern const ProtobufCMessageDescriptor pb__unpackaged__descriptor;
 extern const ProtobufCMessageDescriptor pb__string__descriptor;
-extern const ProtobufCMessageDescriptor pb__file__descriptor;
-extern const ProtobufCMessageDescriptor pb__pb___file__descriptor;
+extern const ProtobufCMessageDescriptor pb__file_xa83dba83__descriptor;
+extern const ProtobufCMessageDescriptor pb__pb___file_xc32894c3__descriptor;
 extern const ProtobufCMessageDescriptor pb__outer__descriptor;
-extern const ProtobufCMessageDescriptor pb__outer__unpackaged__descriptor;
-extern const ProtobufCMessageDescriptor pb__outer__outers_entry__descriptor;
-extern const ProtobufCMessageDescriptor pb__outer__outer__descriptor;
-extern const ProtobufCMessageDescriptor pb__outer__outer__outer__descriptor;
+extern const ProtobufCMessageDescriptor pb__outer__unpackaged_xabf78015__descriptor;
+extern const ProtobufCMessageDescriptor pb__outer__outers_entry_x9199608a__descriptor;
+extern const ProtobufCMessageDescriptor pb__outer__outer_xf0c554e5__descriptor;
+extern const ProtobufCMessageDescriptor pb__outer__outer_xf0c554e5__outer_x5a2d6b48__descriptor;
 
 PROTOBUF_C__END_DECLS
 

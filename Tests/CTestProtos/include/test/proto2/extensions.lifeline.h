@@ -13,9 +13,9 @@ extern const LifelineMessageTable test__proto2__extendable__table;
 static inline const LifelineMessageTable *_Nonnull test__proto2__extendable__get_table(void) {
     return &test__proto2__extendable__table;
 }
-extern const LifelineMessageTable test__proto2__extendable__scope__table;
-static inline const LifelineMessageTable *_Nonnull test__proto2__extendable__scope__get_table(void) {
-    return &test__proto2__extendable__scope__table;
+extern const LifelineMessageTable test__proto2__extendable__scope_xc665a60f__table;
+static inline const LifelineMessageTable *_Nonnull test__proto2__extendable__scope_xc665a60f__get_table(void) {
+    return &test__proto2__extendable__scope_xc665a60f__table;
 }
 extern const LifelineMessageTable test__proto2__extendable__scope__scoped__table;
 static inline const LifelineMessageTable *_Nonnull test__proto2__extendable__scope__scoped__get_table(void) {

@@ -17,10 +17,7 @@ PROTOBUF_C__BEGIN_DECLS
 
 typedef struct Test__Proto2__Marker Test__Proto2__Marker;
 typedef struct Test__Proto2__Extendable Test__Proto2__Extendable;
-typedef struct Test__Proto2__Extendable__Scope Test__Proto2__Extendable__Scope;
-typedef struct Test__Proto2__Extendable__Scope__Scoped Test__Proto2__Extendable__Scope__Scoped;
-typedef struct Test__Proto2__Count Test__Proto2__Count;
-typedef struct Test__Proto2__Words Test__Proto2__Words;
+typedef struct Test__Proto2__Extendable__ScopeXc665a60f Test__Proto2__Extendable__ScopeXc665a60f;
 
 
 /* --- enums --- */
@@ -39,24 +36,14 @@ struct  Test__Proto2__Marker
     , 0, 0 }
 
 
-struct  Test__Proto2__Extendable__Scope__Scoped
-{
-  ProtobufCMessage base;
-  Test__Proto2__Extendable__Scope *value;
-};
-#define TEST__PROTO2__EXTENDABLE__SCOPE__SCOPED__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__proto2__extendable__scope__scoped__descriptor) \
-    , NULL }
-
-
-struct  Test__Proto2__Extendable__Scope
+struct  Test__Proto2__Extendable__ScopeXc665a60f
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_inner;
   protobuf_c_boolean inner;
 };
-#define TEST__PROTO2__EXTENDABLE__SCOPE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__proto2__extendable__scope__descriptor) \
+#define TEST__PROTO2__EXTENDABLE__SCOPE_XC665A60F__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__proto2__extendable__scope_xc665a60f__descriptor) \
     , 0, 0 }
 
 
@@ -71,47 +58,16 @@ struct  Test__Proto2__Extendable
     , 0, {0,NULL} }
 
 
-struct  Test__Proto2__Count
-{
-  ProtobufCMessage base;
-  protobuf_c_boolean has_value;
-  int32_t value;
-};
-#define TEST__PROTO2__COUNT__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__proto2__count__descriptor) \
-    , 0, 0 }
-
-
-struct  Test__Proto2__Words
-{
-  ProtobufCMessage base;
-  size_t n_value;
-  ProtobufCBinaryData *value;
-};
-#define TEST__PROTO2__WORDS__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__proto2__words__descriptor) \
-    , 0,NULL }
-
-
 /* --- per-message closures --- */
 
 typedef void (*Test__Proto2__Marker_Closure)
                  (const Test__Proto2__Marker *message,
                   void *closure_data);
-typedef void (*Test__Proto2__Extendable__Scope__Scoped_Closure)
-                 (const Test__Proto2__Extendable__Scope__Scoped *message,
-                  void *closure_data);
-typedef void (*Test__Proto2__Extendable__Scope_Closure)
-                 (const Test__Proto2__Extendable__Scope *message,
+typedef void (*Test__Proto2__Extendable__ScopeXc665a60f_Closure)
+                 (const Test__Proto2__Extendable__ScopeXc665a60f *message,
                   void *closure_data);
 typedef void (*Test__Proto2__Extendable_Closure)
                  (const Test__Proto2__Extendable *message,
-                  void *closure_data);
-typedef void (*Test__Proto2__Count_Closure)
-                 (const Test__Proto2__Count *message,
-                  void *closure_data);
-typedef void (*Test__Proto2__Words_Closure)
-                 (const Test__Proto2__Words *message,
                   void *closure_data);
 
 /* --- services --- */
@@ -121,10 +77,7 @@ typedef void (*Test__Proto2__Words_Closure)
 
 extern const ProtobufCMessageDescriptor test__proto2__marker__descriptor;
 extern const ProtobufCMessageDescriptor test__proto2__extendable__descriptor;
-extern const ProtobufCMessageDescriptor test__proto2__extendable__scope__descriptor;
-extern const ProtobufCMessageDescriptor test__proto2__extendable__scope__scoped__descriptor;
-extern const ProtobufCMessageDescriptor test__proto2__count__descriptor;
-extern const ProtobufCMessageDescriptor test__proto2__words__descriptor;
+extern const ProtobufCMessageDescriptor test__proto2__extendable__scope_xc665a60f__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -9,29 +9,29 @@ extern const LifelineMessageTable test__proto2__groups__table;
 static inline const LifelineMessageTable *_Nonnull test__proto2__groups__get_table(void) {
     return &test__proto2__groups__table;
 }
-extern const LifelineMessageTable test__proto2__groups__single__table;
-static inline const LifelineMessageTable *_Nonnull test__proto2__groups__single__get_table(void) {
-    return &test__proto2__groups__single__table;
+extern const LifelineMessageTable test__proto2__groups__single_x7d9d2309__table;
+static inline const LifelineMessageTable *_Nonnull test__proto2__groups__single_x7d9d2309__get_table(void) {
+    return &test__proto2__groups__single_x7d9d2309__table;
 }
-extern const LifelineMessageTable test__proto2__groups__single__inner__table;
-static inline const LifelineMessageTable *_Nonnull test__proto2__groups__single__inner__get_table(void) {
-    return &test__proto2__groups__single__inner__table;
+extern const LifelineMessageTable test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__table;
+static inline const LifelineMessageTable *_Nonnull test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__get_table(void) {
+    return &test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__table;
 }
-extern const LifelineMessageTable test__proto2__groups__single__inner__counts_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__proto2__groups__single__inner__counts_entry__get_table(void) {
-    return &test__proto2__groups__single__inner__counts_entry__table;
+extern const LifelineMessageTable test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__table;
+static inline const LifelineMessageTable *_Nonnull test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__get_table(void) {
+    return &test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__table;
 }
-extern const LifelineMessageTable test__proto2__groups__many__table;
-static inline const LifelineMessageTable *_Nonnull test__proto2__groups__many__get_table(void) {
-    return &test__proto2__groups__many__table;
+extern const LifelineMessageTable test__proto2__groups__many_xafccc7c2__table;
+static inline const LifelineMessageTable *_Nonnull test__proto2__groups__many_xafccc7c2__get_table(void) {
+    return &test__proto2__groups__many_xafccc7c2__table;
 }
-extern const LifelineMessageTable test__proto2__groups__chosen__table;
-static inline const LifelineMessageTable *_Nonnull test__proto2__groups__chosen__get_table(void) {
-    return &test__proto2__groups__chosen__table;
+extern const LifelineMessageTable test__proto2__groups__chosen_x41ddd9e3__table;
+static inline const LifelineMessageTable *_Nonnull test__proto2__groups__chosen_x41ddd9e3__get_table(void) {
+    return &test__proto2__groups__chosen_x41ddd9e3__table;
 }
-extern const LifelineMessageTable test__proto2__groups__far__table;
-static inline const LifelineMessageTable *_Nonnull test__proto2__groups__far__get_table(void) {
-    return &test__proto2__groups__far__table;
+extern const LifelineMessageTable test__proto2__groups__far_x8b20be8e__table;
+static inline const LifelineMessageTable *_Nonnull test__proto2__groups__far_x8b20be8e__get_table(void) {
+    return &test__proto2__groups__far_x8b20be8e__table;
 }
 
 #endif

@@ -16,12 +16,12 @@ PROTOBUF_C__BEGIN_DECLS
 
 
 typedef struct Test__Proto2__Groups Test__Proto2__Groups;
-typedef struct Test__Proto2__Groups__Single Test__Proto2__Groups__Single;
-typedef struct Test__Proto2__Groups__Single__Inner Test__Proto2__Groups__Single__Inner;
-typedef struct Test__Proto2__Groups__Single__Inner__CountsEntry Test__Proto2__Groups__Single__Inner__CountsEntry;
-typedef struct Test__Proto2__Groups__Many Test__Proto2__Groups__Many;
-typedef struct Test__Proto2__Groups__Chosen Test__Proto2__Groups__Chosen;
-typedef struct Test__Proto2__Groups__Far Test__Proto2__Groups__Far;
+typedef struct Test__Proto2__Groups__SingleX7d9d2309 Test__Proto2__Groups__SingleX7d9d2309;
+typedef struct Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7 Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7;
+typedef struct Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335 Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335;
+typedef struct Test__Proto2__Groups__ManyXafccc7c2 Test__Proto2__Groups__ManyXafccc7c2;
+typedef struct Test__Proto2__Groups__ChosenX41ddd9e3 Test__Proto2__Groups__ChosenX41ddd9e3;
+typedef struct Test__Proto2__Groups__FarX8b20be8e Test__Proto2__Groups__FarX8b20be8e;
 
 
 /* --- enums --- */
@@ -29,31 +29,31 @@ typedef struct Test__Proto2__Groups__Far Test__Proto2__Groups__Far;
 
 /* --- messages --- */
 
-struct  Test__Proto2__Groups__Single__Inner__CountsEntry
+struct  Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   int32_t value;
 };
-#define TEST__PROTO2__GROUPS__SINGLE__INNER__COUNTS_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__proto2__groups__single__inner__counts_entry__descriptor) \
+#define TEST__PROTO2__GROUPS__SINGLE_X7D9D2309__INNER_XCC9973A7__COUNTS_ENTRY_X7F43D335__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__descriptor) \
     , {0,NULL}, 0 }
 
 
-struct  Test__Proto2__Groups__Single__Inner
+struct  Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_number;
   int32_t number;
   size_t n_counts;
-  Test__Proto2__Groups__Single__Inner__CountsEntry **counts;
+  Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335 **counts;
 };
-#define TEST__PROTO2__GROUPS__SINGLE__INNER__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__proto2__groups__single__inner__descriptor) \
+#define TEST__PROTO2__GROUPS__SINGLE_X7D9D2309__INNER_XCC9973A7__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__descriptor) \
     , 0, 0, 0,NULL }
 
 
-struct  Test__Proto2__Groups__Single
+struct  Test__Proto2__Groups__SingleX7d9d2309
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_number;
@@ -62,41 +62,41 @@ struct  Test__Proto2__Groups__Single
   ProtobufCBinaryData text;
   Test__Proto2__Groups *below;
   size_t n_inner;
-  Test__Proto2__Groups__Single__Inner **inner;
+  Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7 **inner;
 };
-#define TEST__PROTO2__GROUPS__SINGLE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__proto2__groups__single__descriptor) \
+#define TEST__PROTO2__GROUPS__SINGLE_X7D9D2309__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__proto2__groups__single_x7d9d2309__descriptor) \
     , 0, 0, 0, {0,NULL}, NULL, 0,NULL }
 
 
-struct  Test__Proto2__Groups__Many
+struct  Test__Proto2__Groups__ManyXafccc7c2
 {
   ProtobufCMessage base;
   size_t n_numbers;
   int32_t *numbers;
 };
-#define TEST__PROTO2__GROUPS__MANY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__proto2__groups__many__descriptor) \
+#define TEST__PROTO2__GROUPS__MANY_XAFCCC7C2__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__proto2__groups__many_xafccc7c2__descriptor) \
     , 0,NULL }
 
 
-struct  Test__Proto2__Groups__Chosen
+struct  Test__Proto2__Groups__ChosenX41ddd9e3
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_content;
   ProtobufCBinaryData content;
 };
-#define TEST__PROTO2__GROUPS__CHOSEN__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__proto2__groups__chosen__descriptor) \
+#define TEST__PROTO2__GROUPS__CHOSEN_X41DDD9E3__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__proto2__groups__chosen_x41ddd9e3__descriptor) \
     , 0, {0,NULL} }
 
 
-struct  Test__Proto2__Groups__Far
+struct  Test__Proto2__Groups__FarX8b20be8e
 {
   ProtobufCMessage base;
 };
-#define TEST__PROTO2__GROUPS__FAR__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__proto2__groups__far__descriptor) \
+#define TEST__PROTO2__GROUPS__FAR_X8B20BE8E__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__proto2__groups__far_x8b20be8e__descriptor) \
      }
 
 
@@ -110,15 +110,15 @@ typedef enum {
 struct  Test__Proto2__Groups
 {
   ProtobufCMessage base;
-  Test__Proto2__Groups__Single *single;
+  Test__Proto2__Groups__SingleX7d9d2309 *single;
   size_t n_many;
-  Test__Proto2__Groups__Many **many;
-  Test__Proto2__Groups__Far *far;
+  Test__Proto2__Groups__ManyXafccc7c2 **many;
+  Test__Proto2__Groups__FarX8b20be8e *far;
   protobuf_c_boolean has_last;
   int32_t last;
   Test__Proto2__Groups__ChoiceCase choice_case;
   union {
-    Test__Proto2__Groups__Chosen *chosen;
+    Test__Proto2__Groups__ChosenX41ddd9e3 *chosen;
     int32_t other;
   };
 };
@@ -129,23 +129,23 @@ struct  Test__Proto2__Groups
 
 /* --- per-message closures --- */
 
-typedef void (*Test__Proto2__Groups__Single__Inner__CountsEntry_Closure)
-                 (const Test__Proto2__Groups__Single__Inner__CountsEntry *message,
+typedef void (*Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335_Closure)
+                 (const Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335 *message,
                   void *closure_data);
-typedef void (*Test__Proto2__Groups__Single__Inner_Closure)
-                 (const Test__Proto2__Groups__Single__Inner *message,
+typedef void (*Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7_Closure)
+                 (const Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7 *message,
                   void *closure_data);
-typedef void (*Test__Proto2__Groups__Single_Closure)
-                 (const Test__Proto2__Groups__Single *message,
+typedef void (*Test__Proto2__Groups__SingleX7d9d2309_Closure)
+                 (const Test__Proto2__Groups__SingleX7d9d2309 *message,
                   void *closure_data);
-typedef void (*Test__Proto2__Groups__Many_Closure)
-                 (const Test__Proto2__Groups__Many *message,
+typedef void (*Test__Proto2__Groups__ManyXafccc7c2_Closure)
+                 (const Test__Proto2__Groups__ManyXafccc7c2 *message,
                   void *closure_data);
-typedef void (*Test__Proto2__Groups__Chosen_Closure)
-                 (const Test__Proto2__Groups__Chosen *message,
+typedef void (*Test__Proto2__Groups__ChosenX41ddd9e3_Closure)
+                 (const Test__Proto2__Groups__ChosenX41ddd9e3 *message,
                   void *closure_data);
-typedef void (*Test__Proto2__Groups__Far_Closure)
-                 (const Test__Proto2__Groups__Far *message,
+typedef void (*Test__Proto2__Groups__FarX8b20be8e_Closure)
+                 (const Test__Proto2__Groups__FarX8b20be8e *message,
                   void *closure_data);
 typedef void (*Test__Proto2__Groups_Closure)
                  (const Test__Proto2__Groups *message,
@@ -157,12 +157,12 @@ typedef void (*Test__Proto2__Groups_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCMessageDescriptor test__proto2__groups__descriptor;
-extern const ProtobufCMessageDescriptor test__proto2__groups__single__descriptor;
-extern const ProtobufCMessageDescriptor test__proto2__groups__single__inner__descriptor;
-extern const ProtobufCMessageDescriptor test__proto2__groups__single__inner__counts_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__proto2__groups__many__descriptor;
-extern const ProtobufCMessageDescriptor test__proto2__groups__chosen__descriptor;
-extern const ProtobufCMessageDescriptor test__proto2__groups__far__descriptor;
+extern const ProtobufCMessageDescriptor test__proto2__groups__single_x7d9d2309__descriptor;
+extern const ProtobufCMessageDescriptor test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__descriptor;
+extern const ProtobufCMessageDescriptor test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__descriptor;
+extern const ProtobufCMessageDescriptor test__proto2__groups__many_xafccc7c2__descriptor;
+extern const ProtobufCMessageDescriptor test__proto2__groups__chosen_x41ddd9e3__descriptor;
+extern const ProtobufCMessageDescriptor test__proto2__groups__far_x8b20be8e__descriptor;
 
 PROTOBUF_C__END_DECLS
 

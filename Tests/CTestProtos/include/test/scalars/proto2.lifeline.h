@@ -21,9 +21,9 @@ extern const LifelineMessageTable test__scalars__proto2__required_below__table;
 static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__required_below__get_table(void) {
     return &test__scalars__proto2__required_below__table;
 }
-extern const LifelineMessageTable test__scalars__proto2__required_below__mapped_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__required_below__mapped_entry__get_table(void) {
-    return &test__scalars__proto2__required_below__mapped_entry__table;
+extern const LifelineMessageTable test__scalars__proto2__required_below__mapped_entry_xc2733907__table;
+static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__required_below__mapped_entry_xc2733907__get_table(void) {
+    return &test__scalars__proto2__required_below__mapped_entry_xc2733907__table;
 }
 extern const LifelineMessageTable test__scalars__proto2__unpacked__table;
 static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__unpacked__get_table(void) {
@@ -41,73 +41,73 @@ extern const LifelineMessageTable test__scalars__proto2__maps__table;
 static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__get_table(void) {
     return &test__scalars__proto2__maps__table;
 }
-extern const LifelineMessageTable test__scalars__proto2__maps__by_double_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_double_entry__get_table(void) {
-    return &test__scalars__proto2__maps__by_double_entry__table;
+extern const LifelineMessageTable test__scalars__proto2__maps__by_double_entry_x534420ff__table;
+static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_double_entry_x534420ff__get_table(void) {
+    return &test__scalars__proto2__maps__by_double_entry_x534420ff__table;
 }
-extern const LifelineMessageTable test__scalars__proto2__maps__by_float_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_float_entry__get_table(void) {
-    return &test__scalars__proto2__maps__by_float_entry__table;
+extern const LifelineMessageTable test__scalars__proto2__maps__by_float_entry_x3609c886__table;
+static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_float_entry_x3609c886__get_table(void) {
+    return &test__scalars__proto2__maps__by_float_entry_x3609c886__table;
 }
-extern const LifelineMessageTable test__scalars__proto2__maps__by_int32_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_int32_entry__get_table(void) {
-    return &test__scalars__proto2__maps__by_int32_entry__table;
+extern const LifelineMessageTable test__scalars__proto2__maps__by_int32_entry_x52e6df24__table;
+static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_int32_entry_x52e6df24__get_table(void) {
+    return &test__scalars__proto2__maps__by_int32_entry_x52e6df24__table;
 }
-extern const LifelineMessageTable test__scalars__proto2__maps__by_int64_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_int64_entry__get_table(void) {
-    return &test__scalars__proto2__maps__by_int64_entry__table;
+extern const LifelineMessageTable test__scalars__proto2__maps__by_int64_entry_xf47b1181__table;
+static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_int64_entry_xf47b1181__get_table(void) {
+    return &test__scalars__proto2__maps__by_int64_entry_xf47b1181__table;
 }
-extern const LifelineMessageTable test__scalars__proto2__maps__by_uint32_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_uint32_entry__get_table(void) {
-    return &test__scalars__proto2__maps__by_uint32_entry__table;
+extern const LifelineMessageTable test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__table;
+static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__get_table(void) {
+    return &test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__table;
 }
-extern const LifelineMessageTable test__scalars__proto2__maps__by_uint64_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_uint64_entry__get_table(void) {
-    return &test__scalars__proto2__maps__by_uint64_entry__table;
+extern const LifelineMessageTable test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__table;
+static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__get_table(void) {
+    return &test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__table;
 }
-extern const LifelineMessageTable test__scalars__proto2__maps__by_sint32_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_sint32_entry__get_table(void) {
-    return &test__scalars__proto2__maps__by_sint32_entry__table;
+extern const LifelineMessageTable test__scalars__proto2__maps__by_sint32_entry_x929a6a81__table;
+static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_sint32_entry_x929a6a81__get_table(void) {
+    return &test__scalars__proto2__maps__by_sint32_entry_x929a6a81__table;
 }
-extern const LifelineMessageTable test__scalars__proto2__maps__by_sint64_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_sint64_entry__get_table(void) {
-    return &test__scalars__proto2__maps__by_sint64_entry__table;
+extern const LifelineMessageTable test__scalars__proto2__maps__by_sint64_entry_x223d2160__table;
+static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_sint64_entry_x223d2160__get_table(void) {
+    return &test__scalars__proto2__maps__by_sint64_entry_x223d2160__table;
 }
-extern const LifelineMessageTable test__scalars__proto2__maps__by_fixed32_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_fixed32_entry__get_table(void) {
-    return &test__scalars__proto2__maps__by_fixed32_entry__table;
+extern const LifelineMessageTable test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__table;
+static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__get_table(void) {
+    return &test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__table;
 }
-extern const LifelineMessageTable test__scalars__proto2__maps__by_fixed64_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_fixed64_entry__get_table(void) {
-    return &test__scalars__proto2__maps__by_fixed64_entry__table;
+extern const LifelineMessageTable test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__table;
+static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__get_table(void) {
+    return &test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__table;
 }
-extern const LifelineMessageTable test__scalars__proto2__maps__by_sfixed32_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_sfixed32_entry__get_table(void) {
-    return &test__scalars__proto2__maps__by_sfixed32_entry__table;
+extern const LifelineMessageTable test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__table;
+static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__get_table(void) {
+    return &test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__table;
 }
-extern const LifelineMessageTable test__scalars__proto2__maps__by_sfixed64_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_sfixed64_entry__get_table(void) {
-    return &test__scalars__proto2__maps__by_sfixed64_entry__table;
+extern const LifelineMessageTable test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__table;
+static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__get_table(void) {
+    return &test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__table;
 }
-extern const LifelineMessageTable test__scalars__proto2__maps__by_bool_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_bool_entry__get_table(void) {
-    return &test__scalars__proto2__maps__by_bool_entry__table;
+extern const LifelineMessageTable test__scalars__proto2__maps__by_bool_entry_x03681ac8__table;
+static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_bool_entry_x03681ac8__get_table(void) {
+    return &test__scalars__proto2__maps__by_bool_entry_x03681ac8__table;
 }
-extern const LifelineMessageTable test__scalars__proto2__maps__by_string_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_string_entry__get_table(void) {
-    return &test__scalars__proto2__maps__by_string_entry__table;
+extern const LifelineMessageTable test__scalars__proto2__maps__by_string_entry_x1e5ee13b__table;
+static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_string_entry_x1e5ee13b__get_table(void) {
+    return &test__scalars__proto2__maps__by_string_entry_x1e5ee13b__table;
 }
-extern const LifelineMessageTable test__scalars__proto2__maps__by_bytes_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_bytes_entry__get_table(void) {
-    return &test__scalars__proto2__maps__by_bytes_entry__table;
+extern const LifelineMessageTable test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__table;
+static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__get_table(void) {
+    return &test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__table;
 }
-extern const LifelineMessageTable test__scalars__proto2__maps__by_level_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_level_entry__get_table(void) {
-    return &test__scalars__proto2__maps__by_level_entry__table;
+extern const LifelineMessageTable test__scalars__proto2__maps__by_level_entry_xa0ca842a__table;
+static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_level_entry_xa0ca842a__get_table(void) {
+    return &test__scalars__proto2__maps__by_level_entry_xa0ca842a__table;
 }
-extern const LifelineMessageTable test__scalars__proto2__maps__by_point_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_point_entry__get_table(void) {
-    return &test__scalars__proto2__maps__by_point_entry__table;
+extern const LifelineMessageTable test__scalars__proto2__maps__by_point_entry_x327d0fba__table;
+static inline const LifelineMessageTable *_Nonnull test__scalars__proto2__maps__by_point_entry_x327d0fba__get_table(void) {
+    return &test__scalars__proto2__maps__by_point_entry_x327d0fba__table;
 }
 
 #endif

@@ -19,28 +19,28 @@ typedef struct Test__Scalars__Proto2__Point Test__Scalars__Proto2__Point;
 typedef struct Test__Scalars__Proto2__Singular Test__Scalars__Proto2__Singular;
 typedef struct Test__Scalars__Proto2__Required Test__Scalars__Proto2__Required;
 typedef struct Test__Scalars__Proto2__RequiredBelow Test__Scalars__Proto2__RequiredBelow;
-typedef struct Test__Scalars__Proto2__RequiredBelow__MappedEntry Test__Scalars__Proto2__RequiredBelow__MappedEntry;
+typedef struct Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907 Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907;
 typedef struct Test__Scalars__Proto2__Unpacked Test__Scalars__Proto2__Unpacked;
 typedef struct Test__Scalars__Proto2__Packed Test__Scalars__Proto2__Packed;
 typedef struct Test__Scalars__Proto2__Choice Test__Scalars__Proto2__Choice;
 typedef struct Test__Scalars__Proto2__Maps Test__Scalars__Proto2__Maps;
-typedef struct Test__Scalars__Proto2__Maps__ByDoubleEntry Test__Scalars__Proto2__Maps__ByDoubleEntry;
-typedef struct Test__Scalars__Proto2__Maps__ByFloatEntry Test__Scalars__Proto2__Maps__ByFloatEntry;
-typedef struct Test__Scalars__Proto2__Maps__ByInt32Entry Test__Scalars__Proto2__Maps__ByInt32Entry;
-typedef struct Test__Scalars__Proto2__Maps__ByInt64Entry Test__Scalars__Proto2__Maps__ByInt64Entry;
-typedef struct Test__Scalars__Proto2__Maps__ByUint32Entry Test__Scalars__Proto2__Maps__ByUint32Entry;
-typedef struct Test__Scalars__Proto2__Maps__ByUint64Entry Test__Scalars__Proto2__Maps__ByUint64Entry;
-typedef struct Test__Scalars__Proto2__Maps__BySint32Entry Test__Scalars__Proto2__Maps__BySint32Entry;
-typedef struct Test__Scalars__Proto2__Maps__BySint64Entry Test__Scalars__Proto2__Maps__BySint64Entry;
-typedef struct Test__Scalars__Proto2__Maps__ByFixed32Entry Test__Scalars__Proto2__Maps__ByFixed32Entry;
-typedef struct Test__Scalars__Proto2__Maps__ByFixed64Entry Test__Scalars__Proto2__Maps__ByFixed64Entry;
-typedef struct Test__Scalars__Proto2__Maps__BySfixed32Entry Test__Scalars__Proto2__Maps__BySfixed32Entry;
-typedef struct Test__Scalars__Proto2__Maps__BySfixed64Entry Test__Scalars__Proto2__Maps__BySfixed64Entry;
-typedef struct Test__Scalars__Proto2__Maps__ByBoolEntry Test__Scalars__Proto2__Maps__ByBoolEntry;
-typedef struct Test__Scalars__Proto2__Maps__ByStringEntry Test__Scalars__Proto2__Maps__ByStringEntry;
-typedef struct Test__Scalars__Proto2__Maps__ByBytesEntry Test__Scalars__Proto2__Maps__ByBytesEntry;
-typedef struct Test__Scalars__Proto2__Maps__ByLevelEntry Test__Scalars__Proto2__Maps__ByLevelEntry;
-typedef struct Test__Scalars__Proto2__Maps__ByPointEntry Test__Scalars__Proto2__Maps__ByPointEntry;
+typedef struct Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff;
+typedef struct Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886 Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886;
+typedef struct Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24 Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24;
+typedef struct Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181 Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181;
+typedef struct Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3 Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3;
+typedef struct Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe;
+typedef struct Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81 Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81;
+typedef struct Test__Scalars__Proto2__Maps__BySint64EntryX223d2160 Test__Scalars__Proto2__Maps__BySint64EntryX223d2160;
+typedef struct Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1 Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1;
+typedef struct Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40 Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40;
+typedef struct Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800 Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800;
+typedef struct Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d;
+typedef struct Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8 Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8;
+typedef struct Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b;
+typedef struct Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469 Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469;
+typedef struct Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a;
+typedef struct Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba;
 
 
 /* --- enums --- */
@@ -145,14 +145,14 @@ struct  Test__Scalars__Proto2__Required
     , 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0,NULL}, 0, {0,NULL}, 0, 0, NULL }
 
 
-struct  Test__Scalars__Proto2__RequiredBelow__MappedEntry
+struct  Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   Test__Scalars__Proto2__Required *value;
 };
-#define TEST__SCALARS__PROTO2__REQUIRED_BELOW__MAPPED_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__required_below__mapped_entry__descriptor) \
+#define TEST__SCALARS__PROTO2__REQUIRED_BELOW__MAPPED_ENTRY_XC2733907__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__required_below__mapped_entry_xc2733907__descriptor) \
     , {0,NULL}, NULL }
 
 
@@ -170,7 +170,7 @@ struct  Test__Scalars__Proto2__RequiredBelow
   size_t n_many;
   Test__Scalars__Proto2__Required **many;
   size_t n_mapped;
-  Test__Scalars__Proto2__RequiredBelow__MappedEntry **mapped;
+  Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907 **mapped;
   Test__Scalars__Proto2__RequiredBelow__ChoiceCase choice_case;
   union {
     Test__Scalars__Proto2__Required *chosen;
@@ -315,190 +315,190 @@ struct  Test__Scalars__Proto2__Choice
     , TEST__SCALARS__PROTO2__CHOICE__VALUE__NOT_SET, {0} }
 
 
-struct  Test__Scalars__Proto2__Maps__ByDoubleEntry
+struct  Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   double value;
 };
-#define TEST__SCALARS__PROTO2__MAPS__BY_DOUBLE_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_double_entry__descriptor) \
+#define TEST__SCALARS__PROTO2__MAPS__BY_DOUBLE_ENTRY_X534420FF__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_double_entry_x534420ff__descriptor) \
     , {0,NULL}, 0 }
 
 
-struct  Test__Scalars__Proto2__Maps__ByFloatEntry
+struct  Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   float value;
 };
-#define TEST__SCALARS__PROTO2__MAPS__BY_FLOAT_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_float_entry__descriptor) \
+#define TEST__SCALARS__PROTO2__MAPS__BY_FLOAT_ENTRY_X3609C886__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_float_entry_x3609c886__descriptor) \
     , {0,NULL}, 0 }
 
 
-struct  Test__Scalars__Proto2__Maps__ByInt32Entry
+struct  Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   int32_t value;
 };
-#define TEST__SCALARS__PROTO2__MAPS__BY_INT32_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_int32_entry__descriptor) \
+#define TEST__SCALARS__PROTO2__MAPS__BY_INT32_ENTRY_X52E6DF24__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_int32_entry_x52e6df24__descriptor) \
     , {0,NULL}, 0 }
 
 
-struct  Test__Scalars__Proto2__Maps__ByInt64Entry
+struct  Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   int64_t value;
 };
-#define TEST__SCALARS__PROTO2__MAPS__BY_INT64_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_int64_entry__descriptor) \
+#define TEST__SCALARS__PROTO2__MAPS__BY_INT64_ENTRY_XF47B1181__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_int64_entry_xf47b1181__descriptor) \
     , {0,NULL}, 0 }
 
 
-struct  Test__Scalars__Proto2__Maps__ByUint32Entry
+struct  Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   uint32_t value;
 };
-#define TEST__SCALARS__PROTO2__MAPS__BY_UINT32_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_uint32_entry__descriptor) \
+#define TEST__SCALARS__PROTO2__MAPS__BY_UINT32_ENTRY_XFC7B0BB3__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__descriptor) \
     , {0,NULL}, 0 }
 
 
-struct  Test__Scalars__Proto2__Maps__ByUint64Entry
+struct  Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   uint64_t value;
 };
-#define TEST__SCALARS__PROTO2__MAPS__BY_UINT64_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_uint64_entry__descriptor) \
+#define TEST__SCALARS__PROTO2__MAPS__BY_UINT64_ENTRY_XD9DB1ABE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__descriptor) \
     , {0,NULL}, 0 }
 
 
-struct  Test__Scalars__Proto2__Maps__BySint32Entry
+struct  Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   int32_t value;
 };
-#define TEST__SCALARS__PROTO2__MAPS__BY_SINT32_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_sint32_entry__descriptor) \
+#define TEST__SCALARS__PROTO2__MAPS__BY_SINT32_ENTRY_X929A6A81__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_sint32_entry_x929a6a81__descriptor) \
     , {0,NULL}, 0 }
 
 
-struct  Test__Scalars__Proto2__Maps__BySint64Entry
+struct  Test__Scalars__Proto2__Maps__BySint64EntryX223d2160
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   int64_t value;
 };
-#define TEST__SCALARS__PROTO2__MAPS__BY_SINT64_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_sint64_entry__descriptor) \
+#define TEST__SCALARS__PROTO2__MAPS__BY_SINT64_ENTRY_X223D2160__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_sint64_entry_x223d2160__descriptor) \
     , {0,NULL}, 0 }
 
 
-struct  Test__Scalars__Proto2__Maps__ByFixed32Entry
+struct  Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   uint32_t value;
 };
-#define TEST__SCALARS__PROTO2__MAPS__BY_FIXED32_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_fixed32_entry__descriptor) \
+#define TEST__SCALARS__PROTO2__MAPS__BY_FIXED32_ENTRY_X267FFAE1__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__descriptor) \
     , {0,NULL}, 0 }
 
 
-struct  Test__Scalars__Proto2__Maps__ByFixed64Entry
+struct  Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   uint64_t value;
 };
-#define TEST__SCALARS__PROTO2__MAPS__BY_FIXED64_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_fixed64_entry__descriptor) \
+#define TEST__SCALARS__PROTO2__MAPS__BY_FIXED64_ENTRY_X0DA39A40__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__descriptor) \
     , {0,NULL}, 0 }
 
 
-struct  Test__Scalars__Proto2__Maps__BySfixed32Entry
+struct  Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   int32_t value;
 };
-#define TEST__SCALARS__PROTO2__MAPS__BY_SFIXED32_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_sfixed32_entry__descriptor) \
+#define TEST__SCALARS__PROTO2__MAPS__BY_SFIXED32_ENTRY_X8D233800__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__descriptor) \
     , {0,NULL}, 0 }
 
 
-struct  Test__Scalars__Proto2__Maps__BySfixed64Entry
+struct  Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   int64_t value;
 };
-#define TEST__SCALARS__PROTO2__MAPS__BY_SFIXED64_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_sfixed64_entry__descriptor) \
+#define TEST__SCALARS__PROTO2__MAPS__BY_SFIXED64_ENTRY_X34D5322D__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__descriptor) \
     , {0,NULL}, 0 }
 
 
-struct  Test__Scalars__Proto2__Maps__ByBoolEntry
+struct  Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   protobuf_c_boolean value;
 };
-#define TEST__SCALARS__PROTO2__MAPS__BY_BOOL_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_bool_entry__descriptor) \
+#define TEST__SCALARS__PROTO2__MAPS__BY_BOOL_ENTRY_X03681AC8__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_bool_entry_x03681ac8__descriptor) \
     , {0,NULL}, 0 }
 
 
-struct  Test__Scalars__Proto2__Maps__ByStringEntry
+struct  Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   ProtobufCBinaryData value;
 };
-#define TEST__SCALARS__PROTO2__MAPS__BY_STRING_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_string_entry__descriptor) \
+#define TEST__SCALARS__PROTO2__MAPS__BY_STRING_ENTRY_X1E5EE13B__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_string_entry_x1e5ee13b__descriptor) \
     , {0,NULL}, {0,NULL} }
 
 
-struct  Test__Scalars__Proto2__Maps__ByBytesEntry
+struct  Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   ProtobufCBinaryData value;
 };
-#define TEST__SCALARS__PROTO2__MAPS__BY_BYTES_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_bytes_entry__descriptor) \
+#define TEST__SCALARS__PROTO2__MAPS__BY_BYTES_ENTRY_XFE5A2469__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__descriptor) \
     , {0,NULL}, {0,NULL} }
 
 
-struct  Test__Scalars__Proto2__Maps__ByLevelEntry
+struct  Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   int32_t value;
 };
-#define TEST__SCALARS__PROTO2__MAPS__BY_LEVEL_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_level_entry__descriptor) \
+#define TEST__SCALARS__PROTO2__MAPS__BY_LEVEL_ENTRY_XA0CA842A__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_level_entry_xa0ca842a__descriptor) \
     , {0,NULL}, 0 }
 
 
-struct  Test__Scalars__Proto2__Maps__ByPointEntry
+struct  Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   Test__Scalars__Proto2__Point *value;
 };
-#define TEST__SCALARS__PROTO2__MAPS__BY_POINT_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_point_entry__descriptor) \
+#define TEST__SCALARS__PROTO2__MAPS__BY_POINT_ENTRY_X327D0FBA__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__by_point_entry_x327d0fba__descriptor) \
     , {0,NULL}, NULL }
 
 
@@ -506,39 +506,39 @@ struct  Test__Scalars__Proto2__Maps
 {
   ProtobufCMessage base;
   size_t n_by_double;
-  Test__Scalars__Proto2__Maps__ByDoubleEntry **by_double;
+  Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff **by_double;
   size_t n_by_float;
-  Test__Scalars__Proto2__Maps__ByFloatEntry **by_float;
+  Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886 **by_float;
   size_t n_by_int32;
-  Test__Scalars__Proto2__Maps__ByInt32Entry **by_int32;
+  Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24 **by_int32;
   size_t n_by_int64;
-  Test__Scalars__Proto2__Maps__ByInt64Entry **by_int64;
+  Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181 **by_int64;
   size_t n_by_uint32;
-  Test__Scalars__Proto2__Maps__ByUint32Entry **by_uint32;
+  Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3 **by_uint32;
   size_t n_by_uint64;
-  Test__Scalars__Proto2__Maps__ByUint64Entry **by_uint64;
+  Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe **by_uint64;
   size_t n_by_sint32;
-  Test__Scalars__Proto2__Maps__BySint32Entry **by_sint32;
+  Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81 **by_sint32;
   size_t n_by_sint64;
-  Test__Scalars__Proto2__Maps__BySint64Entry **by_sint64;
+  Test__Scalars__Proto2__Maps__BySint64EntryX223d2160 **by_sint64;
   size_t n_by_fixed32;
-  Test__Scalars__Proto2__Maps__ByFixed32Entry **by_fixed32;
+  Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1 **by_fixed32;
   size_t n_by_fixed64;
-  Test__Scalars__Proto2__Maps__ByFixed64Entry **by_fixed64;
+  Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40 **by_fixed64;
   size_t n_by_sfixed32;
-  Test__Scalars__Proto2__Maps__BySfixed32Entry **by_sfixed32;
+  Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800 **by_sfixed32;
   size_t n_by_sfixed64;
-  Test__Scalars__Proto2__Maps__BySfixed64Entry **by_sfixed64;
+  Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d **by_sfixed64;
   size_t n_by_bool;
-  Test__Scalars__Proto2__Maps__ByBoolEntry **by_bool;
+  Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8 **by_bool;
   size_t n_by_string;
-  Test__Scalars__Proto2__Maps__ByStringEntry **by_string;
+  Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b **by_string;
   size_t n_by_bytes;
-  Test__Scalars__Proto2__Maps__ByBytesEntry **by_bytes;
+  Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469 **by_bytes;
   size_t n_by_level;
-  Test__Scalars__Proto2__Maps__ByLevelEntry **by_level;
+  Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a **by_level;
   size_t n_by_point;
-  Test__Scalars__Proto2__Maps__ByPointEntry **by_point;
+  Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba **by_point;
 };
 #define TEST__SCALARS__PROTO2__MAPS__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto2__maps__descriptor) \
@@ -556,8 +556,8 @@ typedef void (*Test__Scalars__Proto2__Singular_Closure)
 typedef void (*Test__Scalars__Proto2__Required_Closure)
                  (const Test__Scalars__Proto2__Required *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto2__RequiredBelow__MappedEntry_Closure)
-                 (const Test__Scalars__Proto2__RequiredBelow__MappedEntry *message,
+typedef void (*Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907_Closure)
+                 (const Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907 *message,
                   void *closure_data);
 typedef void (*Test__Scalars__Proto2__RequiredBelow_Closure)
                  (const Test__Scalars__Proto2__RequiredBelow *message,
@@ -571,56 +571,56 @@ typedef void (*Test__Scalars__Proto2__Packed_Closure)
 typedef void (*Test__Scalars__Proto2__Choice_Closure)
                  (const Test__Scalars__Proto2__Choice *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto2__Maps__ByDoubleEntry_Closure)
-                 (const Test__Scalars__Proto2__Maps__ByDoubleEntry *message,
+typedef void (*Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff_Closure)
+                 (const Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto2__Maps__ByFloatEntry_Closure)
-                 (const Test__Scalars__Proto2__Maps__ByFloatEntry *message,
+typedef void (*Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886_Closure)
+                 (const Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto2__Maps__ByInt32Entry_Closure)
-                 (const Test__Scalars__Proto2__Maps__ByInt32Entry *message,
+typedef void (*Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24_Closure)
+                 (const Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto2__Maps__ByInt64Entry_Closure)
-                 (const Test__Scalars__Proto2__Maps__ByInt64Entry *message,
+typedef void (*Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181_Closure)
+                 (const Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto2__Maps__ByUint32Entry_Closure)
-                 (const Test__Scalars__Proto2__Maps__ByUint32Entry *message,
+typedef void (*Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3_Closure)
+                 (const Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto2__Maps__ByUint64Entry_Closure)
-                 (const Test__Scalars__Proto2__Maps__ByUint64Entry *message,
+typedef void (*Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe_Closure)
+                 (const Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto2__Maps__BySint32Entry_Closure)
-                 (const Test__Scalars__Proto2__Maps__BySint32Entry *message,
+typedef void (*Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81_Closure)
+                 (const Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto2__Maps__BySint64Entry_Closure)
-                 (const Test__Scalars__Proto2__Maps__BySint64Entry *message,
+typedef void (*Test__Scalars__Proto2__Maps__BySint64EntryX223d2160_Closure)
+                 (const Test__Scalars__Proto2__Maps__BySint64EntryX223d2160 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto2__Maps__ByFixed32Entry_Closure)
-                 (const Test__Scalars__Proto2__Maps__ByFixed32Entry *message,
+typedef void (*Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1_Closure)
+                 (const Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto2__Maps__ByFixed64Entry_Closure)
-                 (const Test__Scalars__Proto2__Maps__ByFixed64Entry *message,
+typedef void (*Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40_Closure)
+                 (const Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto2__Maps__BySfixed32Entry_Closure)
-                 (const Test__Scalars__Proto2__Maps__BySfixed32Entry *message,
+typedef void (*Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800_Closure)
+                 (const Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto2__Maps__BySfixed64Entry_Closure)
-                 (const Test__Scalars__Proto2__Maps__BySfixed64Entry *message,
+typedef void (*Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d_Closure)
+                 (const Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto2__Maps__ByBoolEntry_Closure)
-                 (const Test__Scalars__Proto2__Maps__ByBoolEntry *message,
+typedef void (*Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8_Closure)
+                 (const Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto2__Maps__ByStringEntry_Closure)
-                 (const Test__Scalars__Proto2__Maps__ByStringEntry *message,
+typedef void (*Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b_Closure)
+                 (const Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto2__Maps__ByBytesEntry_Closure)
-                 (const Test__Scalars__Proto2__Maps__ByBytesEntry *message,
+typedef void (*Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469_Closure)
+                 (const Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto2__Maps__ByLevelEntry_Closure)
-                 (const Test__Scalars__Proto2__Maps__ByLevelEntry *message,
+typedef void (*Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a_Closure)
+                 (const Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto2__Maps__ByPointEntry_Closure)
-                 (const Test__Scalars__Proto2__Maps__ByPointEntry *message,
+typedef void (*Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba_Closure)
+                 (const Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba *message,
                   void *closure_data);
 typedef void (*Test__Scalars__Proto2__Maps_Closure)
                  (const Test__Scalars__Proto2__Maps *message,
@@ -635,28 +635,28 @@ extern const ProtobufCMessageDescriptor test__scalars__proto2__point__descriptor
 extern const ProtobufCMessageDescriptor test__scalars__proto2__singular__descriptor;
 extern const ProtobufCMessageDescriptor test__scalars__proto2__required__descriptor;
 extern const ProtobufCMessageDescriptor test__scalars__proto2__required_below__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto2__required_below__mapped_entry__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto2__required_below__mapped_entry_xc2733907__descriptor;
 extern const ProtobufCMessageDescriptor test__scalars__proto2__unpacked__descriptor;
 extern const ProtobufCMessageDescriptor test__scalars__proto2__packed__descriptor;
 extern const ProtobufCMessageDescriptor test__scalars__proto2__choice__descriptor;
 extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_double_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_float_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_int32_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_int64_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_uint32_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_uint64_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_sint32_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_sint64_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_fixed32_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_fixed64_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_sfixed32_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_sfixed64_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_bool_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_string_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_bytes_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_level_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_point_entry__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_double_entry_x534420ff__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_float_entry_x3609c886__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_int32_entry_x52e6df24__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_int64_entry_xf47b1181__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_sint32_entry_x929a6a81__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_sint64_entry_x223d2160__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_bool_entry_x03681ac8__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_string_entry_x1e5ee13b__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_level_entry_xa0ca842a__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto2__maps__by_point_entry_x327d0fba__descriptor;
 
 PROTOBUF_C__END_DECLS
 

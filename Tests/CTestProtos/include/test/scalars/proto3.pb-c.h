@@ -22,36 +22,36 @@ typedef struct Test__Scalars__Proto3__Packed Test__Scalars__Proto3__Packed;
 typedef struct Test__Scalars__Proto3__Unpacked Test__Scalars__Proto3__Unpacked;
 typedef struct Test__Scalars__Proto3__Choice Test__Scalars__Proto3__Choice;
 typedef struct Test__Scalars__Proto3__MapValues Test__Scalars__Proto3__MapValues;
-typedef struct Test__Scalars__Proto3__MapValues__ByDoubleEntry Test__Scalars__Proto3__MapValues__ByDoubleEntry;
-typedef struct Test__Scalars__Proto3__MapValues__ByFloatEntry Test__Scalars__Proto3__MapValues__ByFloatEntry;
-typedef struct Test__Scalars__Proto3__MapValues__ByInt32Entry Test__Scalars__Proto3__MapValues__ByInt32Entry;
-typedef struct Test__Scalars__Proto3__MapValues__ByInt64Entry Test__Scalars__Proto3__MapValues__ByInt64Entry;
-typedef struct Test__Scalars__Proto3__MapValues__ByUint32Entry Test__Scalars__Proto3__MapValues__ByUint32Entry;
-typedef struct Test__Scalars__Proto3__MapValues__ByUint64Entry Test__Scalars__Proto3__MapValues__ByUint64Entry;
-typedef struct Test__Scalars__Proto3__MapValues__BySint32Entry Test__Scalars__Proto3__MapValues__BySint32Entry;
-typedef struct Test__Scalars__Proto3__MapValues__BySint64Entry Test__Scalars__Proto3__MapValues__BySint64Entry;
-typedef struct Test__Scalars__Proto3__MapValues__ByFixed32Entry Test__Scalars__Proto3__MapValues__ByFixed32Entry;
-typedef struct Test__Scalars__Proto3__MapValues__ByFixed64Entry Test__Scalars__Proto3__MapValues__ByFixed64Entry;
-typedef struct Test__Scalars__Proto3__MapValues__BySfixed32Entry Test__Scalars__Proto3__MapValues__BySfixed32Entry;
-typedef struct Test__Scalars__Proto3__MapValues__BySfixed64Entry Test__Scalars__Proto3__MapValues__BySfixed64Entry;
-typedef struct Test__Scalars__Proto3__MapValues__ByBoolEntry Test__Scalars__Proto3__MapValues__ByBoolEntry;
-typedef struct Test__Scalars__Proto3__MapValues__ByStringEntry Test__Scalars__Proto3__MapValues__ByStringEntry;
-typedef struct Test__Scalars__Proto3__MapValues__ByBytesEntry Test__Scalars__Proto3__MapValues__ByBytesEntry;
-typedef struct Test__Scalars__Proto3__MapValues__ByColorEntry Test__Scalars__Proto3__MapValues__ByColorEntry;
-typedef struct Test__Scalars__Proto3__MapValues__ByPointEntry Test__Scalars__Proto3__MapValues__ByPointEntry;
+typedef struct Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af;
+typedef struct Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96 Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96;
+typedef struct Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4 Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4;
+typedef struct Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1 Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1;
+typedef struct Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203 Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203;
+typedef struct Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce;
+typedef struct Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1 Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1;
+typedef struct Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0 Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0;
+typedef struct Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1 Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1;
+typedef struct Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0 Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0;
+typedef struct Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490 Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490;
+typedef struct Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd;
+typedef struct Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298 Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298;
+typedef struct Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b;
+typedef struct Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979 Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979;
+typedef struct Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d;
+typedef struct Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a;
 typedef struct Test__Scalars__Proto3__MapKeys Test__Scalars__Proto3__MapKeys;
-typedef struct Test__Scalars__Proto3__MapKeys__OfInt32Entry Test__Scalars__Proto3__MapKeys__OfInt32Entry;
-typedef struct Test__Scalars__Proto3__MapKeys__OfInt64Entry Test__Scalars__Proto3__MapKeys__OfInt64Entry;
-typedef struct Test__Scalars__Proto3__MapKeys__OfUint32Entry Test__Scalars__Proto3__MapKeys__OfUint32Entry;
-typedef struct Test__Scalars__Proto3__MapKeys__OfUint64Entry Test__Scalars__Proto3__MapKeys__OfUint64Entry;
-typedef struct Test__Scalars__Proto3__MapKeys__OfSint32Entry Test__Scalars__Proto3__MapKeys__OfSint32Entry;
-typedef struct Test__Scalars__Proto3__MapKeys__OfSint64Entry Test__Scalars__Proto3__MapKeys__OfSint64Entry;
-typedef struct Test__Scalars__Proto3__MapKeys__OfFixed32Entry Test__Scalars__Proto3__MapKeys__OfFixed32Entry;
-typedef struct Test__Scalars__Proto3__MapKeys__OfFixed64Entry Test__Scalars__Proto3__MapKeys__OfFixed64Entry;
-typedef struct Test__Scalars__Proto3__MapKeys__OfSfixed32Entry Test__Scalars__Proto3__MapKeys__OfSfixed32Entry;
-typedef struct Test__Scalars__Proto3__MapKeys__OfSfixed64Entry Test__Scalars__Proto3__MapKeys__OfSfixed64Entry;
-typedef struct Test__Scalars__Proto3__MapKeys__OfBoolEntry Test__Scalars__Proto3__MapKeys__OfBoolEntry;
-typedef struct Test__Scalars__Proto3__MapKeys__OfStringEntry Test__Scalars__Proto3__MapKeys__OfStringEntry;
+typedef struct Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e;
+typedef struct Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f;
+typedef struct Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1 Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1;
+typedef struct Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0 Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0;
+typedef struct Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3 Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3;
+typedef struct Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee;
+typedef struct Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753 Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753;
+typedef struct Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de;
+typedef struct Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32 Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32;
+typedef struct Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3 Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3;
+typedef struct Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e;
+typedef struct Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd;
 
 
 /* --- enums --- */
@@ -412,190 +412,190 @@ struct  Test__Scalars__Proto3__Choice
     , 0, TEST__SCALARS__PROTO3__CHOICE__VALUE__NOT_SET, {0} }
 
 
-struct  Test__Scalars__Proto3__MapValues__ByDoubleEntry
+struct  Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af
 {
   ProtobufCMessage base;
   int32_t key;
   double value;
 };
-#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_DOUBLE_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_double_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_DOUBLE_ENTRY_X6C92D9AF__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_double_entry_x6c92d9af__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Scalars__Proto3__MapValues__ByFloatEntry
+struct  Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96
 {
   ProtobufCMessage base;
   int32_t key;
   float value;
 };
-#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_FLOAT_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_float_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_FLOAT_ENTRY_XEAD5CF96__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_float_entry_xead5cf96__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Scalars__Proto3__MapValues__ByInt32Entry
+struct  Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4
 {
   ProtobufCMessage base;
   int32_t key;
   int32_t value;
 };
-#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_INT32_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_int32_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_INT32_ENTRY_X3530EBF4__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Scalars__Proto3__MapValues__ByInt64Entry
+struct  Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1
 {
   ProtobufCMessage base;
   int32_t key;
   int64_t value;
 };
-#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_INT64_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_int64_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_INT64_ENTRY_XFBAF85D1__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Scalars__Proto3__MapValues__ByUint32Entry
+struct  Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203
 {
   ProtobufCMessage base;
   int32_t key;
   uint32_t value;
 };
-#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_UINT32_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_uint32_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_UINT32_ENTRY_XF04EE203__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Scalars__Proto3__MapValues__ByUint64Entry
+struct  Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce
 {
   ProtobufCMessage base;
   int32_t key;
   uint64_t value;
 };
-#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_UINT64_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_uint64_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_UINT64_ENTRY_X0EB7B8CE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Scalars__Proto3__MapValues__BySint32Entry
+struct  Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1
 {
   ProtobufCMessage base;
   int32_t key;
   int32_t value;
 };
-#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_SINT32_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_sint32_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_SINT32_ENTRY_XAF97DDD1__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Scalars__Proto3__MapValues__BySint64Entry
+struct  Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0
 {
   ProtobufCMessage base;
   int32_t key;
   int64_t value;
 };
-#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_SINT64_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_sint64_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_SINT64_ENTRY_XC431E2B0__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Scalars__Proto3__MapValues__ByFixed32Entry
+struct  Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1
 {
   ProtobufCMessage base;
   int32_t key;
   uint32_t value;
 };
-#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_FIXED32_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_fixed32_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_FIXED32_ENTRY_XAAC553F1__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Scalars__Proto3__MapValues__ByFixed64Entry
+struct  Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0
 {
   ProtobufCMessage base;
   int32_t key;
   uint64_t value;
 };
-#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_FIXED64_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_fixed64_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_FIXED64_ENTRY_X932047D0__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Scalars__Proto3__MapValues__BySfixed32Entry
+struct  Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490
 {
   ProtobufCMessage base;
   int32_t key;
   int32_t value;
 };
-#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_SFIXED32_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_sfixed32_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_SFIXED32_ENTRY_XB4919490__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Scalars__Proto3__MapValues__BySfixed64Entry
+struct  Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd
 {
   ProtobufCMessage base;
   int32_t key;
   int64_t value;
 };
-#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_SFIXED64_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_sfixed64_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_SFIXED64_ENTRY_XB1649FBD__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Scalars__Proto3__MapValues__ByBoolEntry
+struct  Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298
 {
   ProtobufCMessage base;
   int32_t key;
   protobuf_c_boolean value;
 };
-#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_BOOL_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_bool_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_BOOL_ENTRY_XE1CA1298__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Scalars__Proto3__MapValues__ByStringEntry
+struct  Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b
 {
   ProtobufCMessage base;
   int32_t key;
   ProtobufCBinaryData value;
 };
-#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_STRING_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_string_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_STRING_ENTRY_X0B77192B__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_string_entry_x0b77192b__descriptor) \
     , 0, {0,NULL} }
 
 
-struct  Test__Scalars__Proto3__MapValues__ByBytesEntry
+struct  Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979
 {
   ProtobufCMessage base;
   int32_t key;
   ProtobufCBinaryData value;
 };
-#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_BYTES_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_bytes_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_BYTES_ENTRY_X5238B979__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_bytes_entry_x5238b979__descriptor) \
     , 0, {0,NULL} }
 
 
-struct  Test__Scalars__Proto3__MapValues__ByColorEntry
+struct  Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d
 {
   ProtobufCMessage base;
   int32_t key;
   int32_t value;
 };
-#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_COLOR_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_color_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_COLOR_ENTRY_XD010B62D__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_color_entry_xd010b62d__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Scalars__Proto3__MapValues__ByPointEntry
+struct  Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a
 {
   ProtobufCMessage base;
   int32_t key;
   Test__Scalars__Proto3__Point *value;
 };
-#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_POINT_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_point_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_VALUES__BY_POINT_ENTRY_XED2FF36A__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__by_point_entry_xed2ff36a__descriptor) \
     , 0, NULL }
 
 
@@ -603,174 +603,174 @@ struct  Test__Scalars__Proto3__MapValues
 {
   ProtobufCMessage base;
   size_t n_by_double;
-  Test__Scalars__Proto3__MapValues__ByDoubleEntry **by_double;
+  Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af **by_double;
   size_t n_by_float;
-  Test__Scalars__Proto3__MapValues__ByFloatEntry **by_float;
+  Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96 **by_float;
   size_t n_by_int32;
-  Test__Scalars__Proto3__MapValues__ByInt32Entry **by_int32;
+  Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4 **by_int32;
   size_t n_by_int64;
-  Test__Scalars__Proto3__MapValues__ByInt64Entry **by_int64;
+  Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1 **by_int64;
   size_t n_by_uint32;
-  Test__Scalars__Proto3__MapValues__ByUint32Entry **by_uint32;
+  Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203 **by_uint32;
   size_t n_by_uint64;
-  Test__Scalars__Proto3__MapValues__ByUint64Entry **by_uint64;
+  Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce **by_uint64;
   size_t n_by_sint32;
-  Test__Scalars__Proto3__MapValues__BySint32Entry **by_sint32;
+  Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1 **by_sint32;
   size_t n_by_sint64;
-  Test__Scalars__Proto3__MapValues__BySint64Entry **by_sint64;
+  Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0 **by_sint64;
   size_t n_by_fixed32;
-  Test__Scalars__Proto3__MapValues__ByFixed32Entry **by_fixed32;
+  Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1 **by_fixed32;
   size_t n_by_fixed64;
-  Test__Scalars__Proto3__MapValues__ByFixed64Entry **by_fixed64;
+  Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0 **by_fixed64;
   size_t n_by_sfixed32;
-  Test__Scalars__Proto3__MapValues__BySfixed32Entry **by_sfixed32;
+  Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490 **by_sfixed32;
   size_t n_by_sfixed64;
-  Test__Scalars__Proto3__MapValues__BySfixed64Entry **by_sfixed64;
+  Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd **by_sfixed64;
   size_t n_by_bool;
-  Test__Scalars__Proto3__MapValues__ByBoolEntry **by_bool;
+  Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298 **by_bool;
   size_t n_by_string;
-  Test__Scalars__Proto3__MapValues__ByStringEntry **by_string;
+  Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b **by_string;
   size_t n_by_bytes;
-  Test__Scalars__Proto3__MapValues__ByBytesEntry **by_bytes;
+  Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979 **by_bytes;
   size_t n_by_color;
-  Test__Scalars__Proto3__MapValues__ByColorEntry **by_color;
+  Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d **by_color;
   size_t n_by_point;
-  Test__Scalars__Proto3__MapValues__ByPointEntry **by_point;
+  Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a **by_point;
 };
 #define TEST__SCALARS__PROTO3__MAP_VALUES__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_values__descriptor) \
     , 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0,NULL }
 
 
-struct  Test__Scalars__Proto3__MapKeys__OfInt32Entry
+struct  Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e
 {
   ProtobufCMessage base;
   int32_t key;
   ProtobufCBinaryData value;
 };
-#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_INT32_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_int32_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_INT32_ENTRY_X42675D2E__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__descriptor) \
     , 0, {0,NULL} }
 
 
-struct  Test__Scalars__Proto3__MapKeys__OfInt64Entry
+struct  Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f
 {
   ProtobufCMessage base;
   int64_t key;
   ProtobufCBinaryData value;
 };
-#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_INT64_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_int64_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_INT64_ENTRY_XD964679F__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_int64_entry_xd964679f__descriptor) \
     , 0, {0,NULL} }
 
 
-struct  Test__Scalars__Proto3__MapKeys__OfUint32Entry
+struct  Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1
 {
   ProtobufCMessage base;
   uint32_t key;
   ProtobufCBinaryData value;
 };
-#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_UINT32_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_uint32_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_UINT32_ENTRY_X03D80CF1__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__descriptor) \
     , 0, {0,NULL} }
 
 
-struct  Test__Scalars__Proto3__MapKeys__OfUint64Entry
+struct  Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0
 {
   ProtobufCMessage base;
   uint64_t key;
   ProtobufCBinaryData value;
 };
-#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_UINT64_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_uint64_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_UINT64_ENTRY_XEC3300D0__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__descriptor) \
     , 0, {0,NULL} }
 
 
-struct  Test__Scalars__Proto3__MapKeys__OfSint32Entry
+struct  Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3
 {
   ProtobufCMessage base;
   int32_t key;
   ProtobufCBinaryData value;
 };
-#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_SINT32_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_sint32_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_SINT32_ENTRY_X8CC293A3__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__descriptor) \
     , 0, {0,NULL} }
 
 
-struct  Test__Scalars__Proto3__MapKeys__OfSint64Entry
+struct  Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee
 {
   ProtobufCMessage base;
   int64_t key;
   ProtobufCBinaryData value;
 };
-#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_SINT64_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_sint64_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_SINT64_ENTRY_X7FE992EE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__descriptor) \
     , 0, {0,NULL} }
 
 
-struct  Test__Scalars__Proto3__MapKeys__OfFixed32Entry
+struct  Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753
 {
   ProtobufCMessage base;
   uint32_t key;
   ProtobufCBinaryData value;
 };
-#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_FIXED32_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_fixed32_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_FIXED32_ENTRY_X4B676753__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__descriptor) \
     , 0, {0,NULL} }
 
 
-struct  Test__Scalars__Proto3__MapKeys__OfFixed64Entry
+struct  Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de
 {
   ProtobufCMessage base;
   uint64_t key;
   ProtobufCBinaryData value;
 };
-#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_FIXED64_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_fixed64_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_FIXED64_ENTRY_X8049F1DE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__descriptor) \
     , 0, {0,NULL} }
 
 
-struct  Test__Scalars__Proto3__MapKeys__OfSfixed32Entry
+struct  Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32
 {
   ProtobufCMessage base;
   int32_t key;
   ProtobufCBinaryData value;
 };
-#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_SFIXED32_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_sfixed32_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_SFIXED32_ENTRY_X9FC87B32__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__descriptor) \
     , 0, {0,NULL} }
 
 
-struct  Test__Scalars__Proto3__MapKeys__OfSfixed64Entry
+struct  Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3
 {
   ProtobufCMessage base;
   int64_t key;
   ProtobufCBinaryData value;
 };
-#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_SFIXED64_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_sfixed64_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_SFIXED64_ENTRY_X07564DD3__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__descriptor) \
     , 0, {0,NULL} }
 
 
-struct  Test__Scalars__Proto3__MapKeys__OfBoolEntry
+struct  Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e
 {
   ProtobufCMessage base;
   protobuf_c_boolean key;
   ProtobufCBinaryData value;
 };
-#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_BOOL_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_bool_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_BOOL_ENTRY_XC986165E__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_bool_entry_xc986165e__descriptor) \
     , 0, {0,NULL} }
 
 
-struct  Test__Scalars__Proto3__MapKeys__OfStringEntry
+struct  Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   ProtobufCBinaryData value;
 };
-#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_STRING_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_string_entry__descriptor) \
+#define TEST__SCALARS__PROTO3__MAP_KEYS__OF_STRING_ENTRY_X501C85DD__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__of_string_entry_x501c85dd__descriptor) \
     , {0,NULL}, {0,NULL} }
 
 
@@ -778,29 +778,29 @@ struct  Test__Scalars__Proto3__MapKeys
 {
   ProtobufCMessage base;
   size_t n_of_int32;
-  Test__Scalars__Proto3__MapKeys__OfInt32Entry **of_int32;
+  Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e **of_int32;
   size_t n_of_int64;
-  Test__Scalars__Proto3__MapKeys__OfInt64Entry **of_int64;
+  Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f **of_int64;
   size_t n_of_uint32;
-  Test__Scalars__Proto3__MapKeys__OfUint32Entry **of_uint32;
+  Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1 **of_uint32;
   size_t n_of_uint64;
-  Test__Scalars__Proto3__MapKeys__OfUint64Entry **of_uint64;
+  Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0 **of_uint64;
   size_t n_of_sint32;
-  Test__Scalars__Proto3__MapKeys__OfSint32Entry **of_sint32;
+  Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3 **of_sint32;
   size_t n_of_sint64;
-  Test__Scalars__Proto3__MapKeys__OfSint64Entry **of_sint64;
+  Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee **of_sint64;
   size_t n_of_fixed32;
-  Test__Scalars__Proto3__MapKeys__OfFixed32Entry **of_fixed32;
+  Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753 **of_fixed32;
   size_t n_of_fixed64;
-  Test__Scalars__Proto3__MapKeys__OfFixed64Entry **of_fixed64;
+  Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de **of_fixed64;
   size_t n_of_sfixed32;
-  Test__Scalars__Proto3__MapKeys__OfSfixed32Entry **of_sfixed32;
+  Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32 **of_sfixed32;
   size_t n_of_sfixed64;
-  Test__Scalars__Proto3__MapKeys__OfSfixed64Entry **of_sfixed64;
+  Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3 **of_sfixed64;
   size_t n_of_bool;
-  Test__Scalars__Proto3__MapKeys__OfBoolEntry **of_bool;
+  Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e **of_bool;
   size_t n_of_string;
-  Test__Scalars__Proto3__MapKeys__OfStringEntry **of_string;
+  Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd **of_string;
 };
 #define TEST__SCALARS__PROTO3__MAP_KEYS__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__scalars__proto3__map_keys__descriptor) \
@@ -827,95 +827,95 @@ typedef void (*Test__Scalars__Proto3__Unpacked_Closure)
 typedef void (*Test__Scalars__Proto3__Choice_Closure)
                  (const Test__Scalars__Proto3__Choice *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapValues__ByDoubleEntry_Closure)
-                 (const Test__Scalars__Proto3__MapValues__ByDoubleEntry *message,
+typedef void (*Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af_Closure)
+                 (const Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapValues__ByFloatEntry_Closure)
-                 (const Test__Scalars__Proto3__MapValues__ByFloatEntry *message,
+typedef void (*Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96_Closure)
+                 (const Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapValues__ByInt32Entry_Closure)
-                 (const Test__Scalars__Proto3__MapValues__ByInt32Entry *message,
+typedef void (*Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4_Closure)
+                 (const Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapValues__ByInt64Entry_Closure)
-                 (const Test__Scalars__Proto3__MapValues__ByInt64Entry *message,
+typedef void (*Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1_Closure)
+                 (const Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapValues__ByUint32Entry_Closure)
-                 (const Test__Scalars__Proto3__MapValues__ByUint32Entry *message,
+typedef void (*Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203_Closure)
+                 (const Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapValues__ByUint64Entry_Closure)
-                 (const Test__Scalars__Proto3__MapValues__ByUint64Entry *message,
+typedef void (*Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce_Closure)
+                 (const Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapValues__BySint32Entry_Closure)
-                 (const Test__Scalars__Proto3__MapValues__BySint32Entry *message,
+typedef void (*Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1_Closure)
+                 (const Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapValues__BySint64Entry_Closure)
-                 (const Test__Scalars__Proto3__MapValues__BySint64Entry *message,
+typedef void (*Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0_Closure)
+                 (const Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapValues__ByFixed32Entry_Closure)
-                 (const Test__Scalars__Proto3__MapValues__ByFixed32Entry *message,
+typedef void (*Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1_Closure)
+                 (const Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapValues__ByFixed64Entry_Closure)
-                 (const Test__Scalars__Proto3__MapValues__ByFixed64Entry *message,
+typedef void (*Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0_Closure)
+                 (const Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapValues__BySfixed32Entry_Closure)
-                 (const Test__Scalars__Proto3__MapValues__BySfixed32Entry *message,
+typedef void (*Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490_Closure)
+                 (const Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapValues__BySfixed64Entry_Closure)
-                 (const Test__Scalars__Proto3__MapValues__BySfixed64Entry *message,
+typedef void (*Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd_Closure)
+                 (const Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapValues__ByBoolEntry_Closure)
-                 (const Test__Scalars__Proto3__MapValues__ByBoolEntry *message,
+typedef void (*Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298_Closure)
+                 (const Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapValues__ByStringEntry_Closure)
-                 (const Test__Scalars__Proto3__MapValues__ByStringEntry *message,
+typedef void (*Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b_Closure)
+                 (const Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapValues__ByBytesEntry_Closure)
-                 (const Test__Scalars__Proto3__MapValues__ByBytesEntry *message,
+typedef void (*Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979_Closure)
+                 (const Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapValues__ByColorEntry_Closure)
-                 (const Test__Scalars__Proto3__MapValues__ByColorEntry *message,
+typedef void (*Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d_Closure)
+                 (const Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapValues__ByPointEntry_Closure)
-                 (const Test__Scalars__Proto3__MapValues__ByPointEntry *message,
+typedef void (*Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a_Closure)
+                 (const Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a *message,
                   void *closure_data);
 typedef void (*Test__Scalars__Proto3__MapValues_Closure)
                  (const Test__Scalars__Proto3__MapValues *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapKeys__OfInt32Entry_Closure)
-                 (const Test__Scalars__Proto3__MapKeys__OfInt32Entry *message,
+typedef void (*Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e_Closure)
+                 (const Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapKeys__OfInt64Entry_Closure)
-                 (const Test__Scalars__Proto3__MapKeys__OfInt64Entry *message,
+typedef void (*Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f_Closure)
+                 (const Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapKeys__OfUint32Entry_Closure)
-                 (const Test__Scalars__Proto3__MapKeys__OfUint32Entry *message,
+typedef void (*Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1_Closure)
+                 (const Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapKeys__OfUint64Entry_Closure)
-                 (const Test__Scalars__Proto3__MapKeys__OfUint64Entry *message,
+typedef void (*Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0_Closure)
+                 (const Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapKeys__OfSint32Entry_Closure)
-                 (const Test__Scalars__Proto3__MapKeys__OfSint32Entry *message,
+typedef void (*Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3_Closure)
+                 (const Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapKeys__OfSint64Entry_Closure)
-                 (const Test__Scalars__Proto3__MapKeys__OfSint64Entry *message,
+typedef void (*Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee_Closure)
+                 (const Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapKeys__OfFixed32Entry_Closure)
-                 (const Test__Scalars__Proto3__MapKeys__OfFixed32Entry *message,
+typedef void (*Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753_Closure)
+                 (const Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapKeys__OfFixed64Entry_Closure)
-                 (const Test__Scalars__Proto3__MapKeys__OfFixed64Entry *message,
+typedef void (*Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de_Closure)
+                 (const Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapKeys__OfSfixed32Entry_Closure)
-                 (const Test__Scalars__Proto3__MapKeys__OfSfixed32Entry *message,
+typedef void (*Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32_Closure)
+                 (const Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapKeys__OfSfixed64Entry_Closure)
-                 (const Test__Scalars__Proto3__MapKeys__OfSfixed64Entry *message,
+typedef void (*Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3_Closure)
+                 (const Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3 *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapKeys__OfBoolEntry_Closure)
-                 (const Test__Scalars__Proto3__MapKeys__OfBoolEntry *message,
+typedef void (*Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e_Closure)
+                 (const Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e *message,
                   void *closure_data);
-typedef void (*Test__Scalars__Proto3__MapKeys__OfStringEntry_Closure)
-                 (const Test__Scalars__Proto3__MapKeys__OfStringEntry *message,
+typedef void (*Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd_Closure)
+                 (const Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd *message,
                   void *closure_data);
 typedef void (*Test__Scalars__Proto3__MapKeys_Closure)
                  (const Test__Scalars__Proto3__MapKeys *message,
@@ -933,36 +933,36 @@ extern const ProtobufCMessageDescriptor test__scalars__proto3__packed__descripto
 extern const ProtobufCMessageDescriptor test__scalars__proto3__unpacked__descriptor;
 extern const ProtobufCMessageDescriptor test__scalars__proto3__choice__descriptor;
 extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_double_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_float_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_int32_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_int64_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_uint32_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_uint64_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_sint32_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_sint64_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_fixed32_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_fixed64_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_sfixed32_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_sfixed64_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_bool_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_string_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_bytes_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_color_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_point_entry__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_double_entry_x6c92d9af__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_float_entry_xead5cf96__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_string_entry_x0b77192b__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_bytes_entry_x5238b979__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_color_entry_xd010b62d__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_values__by_point_entry_xed2ff36a__descriptor;
 extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_int32_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_int64_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_uint32_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_uint64_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_sint32_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_sint64_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_fixed32_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_fixed64_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_sfixed32_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_sfixed64_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_bool_entry__descriptor;
-extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_string_entry__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_int64_entry_xd964679f__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_bool_entry_xc986165e__descriptor;
+extern const ProtobufCMessageDescriptor test__scalars__proto3__map_keys__of_string_entry_x501c85dd__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -294,7 +294,7 @@ const ProtobufCMessageDescriptor lifeline__session__v1__frame__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor lifeline__session__v1__hello__metadata_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor lifeline__session__v1__hello__metadata_entry_x7952adb1__field_descriptors[2] =
 {
   {
     "key",
@@ -302,7 +302,7 @@ static const ProtobufCFieldDescriptor lifeline__session__v1__hello__metadata_ent
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Lifeline__Session__V1__Hello__MetadataEntry, key),
+    offsetof(Lifeline__Session__V1__Hello__MetadataEntryX7952adb1, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -314,34 +314,34 @@ static const ProtobufCFieldDescriptor lifeline__session__v1__hello__metadata_ent
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Lifeline__Session__V1__Hello__MetadataEntry, value),
+    offsetof(Lifeline__Session__V1__Hello__MetadataEntryX7952adb1, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned lifeline__session__v1__hello__metadata_entry__field_indices_by_name[] = {
+static const unsigned lifeline__session__v1__hello__metadata_entry_x7952adb1__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange lifeline__session__v1__hello__metadata_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange lifeline__session__v1__hello__metadata_entry_x7952adb1__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor lifeline__session__v1__hello__metadata_entry__descriptor =
+const ProtobufCMessageDescriptor lifeline__session__v1__hello__metadata_entry_x7952adb1__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "lifeline.session.v1.Hello.MetadataEntry",
-  "MetadataEntry",
-  "Lifeline__Session__V1__Hello__MetadataEntry",
+  "lifeline.session.v1.Hello.MetadataEntry_x7952adb1",
+  "MetadataEntryX7952adb1",
+  "Lifeline__Session__V1__Hello__MetadataEntryX7952adb1",
   "lifeline.session.v1",
-  sizeof(Lifeline__Session__V1__Hello__MetadataEntry),
+  sizeof(Lifeline__Session__V1__Hello__MetadataEntryX7952adb1),
   2,
-  lifeline__session__v1__hello__metadata_entry__field_descriptors,
-  lifeline__session__v1__hello__metadata_entry__field_indices_by_name,
-  1,  lifeline__session__v1__hello__metadata_entry__number_ranges,
+  lifeline__session__v1__hello__metadata_entry_x7952adb1__field_descriptors,
+  lifeline__session__v1__hello__metadata_entry_x7952adb1__field_indices_by_name,
+  1,  lifeline__session__v1__hello__metadata_entry_x7952adb1__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -450,7 +450,7 @@ static const ProtobufCFieldDescriptor lifeline__session__v1__hello__field_descri
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Lifeline__Session__V1__Hello, n_metadata),
     offsetof(Lifeline__Session__V1__Hello, metadata),
-    &lifeline__session__v1__hello__metadata_entry__descriptor,
+    &lifeline__session__v1__hello__metadata_entry_x7952adb1__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -487,7 +487,7 @@ const ProtobufCMessageDescriptor lifeline__session__v1__hello__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor lifeline__session__v1__welcome__metadata_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor lifeline__session__v1__welcome__metadata_entry_x8ce04c65__field_descriptors[2] =
 {
   {
     "key",
@@ -495,7 +495,7 @@ static const ProtobufCFieldDescriptor lifeline__session__v1__welcome__metadata_e
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Lifeline__Session__V1__Welcome__MetadataEntry, key),
+    offsetof(Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -507,34 +507,34 @@ static const ProtobufCFieldDescriptor lifeline__session__v1__welcome__metadata_e
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Lifeline__Session__V1__Welcome__MetadataEntry, value),
+    offsetof(Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned lifeline__session__v1__welcome__metadata_entry__field_indices_by_name[] = {
+static const unsigned lifeline__session__v1__welcome__metadata_entry_x8ce04c65__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange lifeline__session__v1__welcome__metadata_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange lifeline__session__v1__welcome__metadata_entry_x8ce04c65__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor lifeline__session__v1__welcome__metadata_entry__descriptor =
+const ProtobufCMessageDescriptor lifeline__session__v1__welcome__metadata_entry_x8ce04c65__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "lifeline.session.v1.Welcome.MetadataEntry",
-  "MetadataEntry",
-  "Lifeline__Session__V1__Welcome__MetadataEntry",
+  "lifeline.session.v1.Welcome.MetadataEntry_x8ce04c65",
+  "MetadataEntryX8ce04c65",
+  "Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65",
   "lifeline.session.v1",
-  sizeof(Lifeline__Session__V1__Welcome__MetadataEntry),
+  sizeof(Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65),
   2,
-  lifeline__session__v1__welcome__metadata_entry__field_descriptors,
-  lifeline__session__v1__welcome__metadata_entry__field_indices_by_name,
-  1,  lifeline__session__v1__welcome__metadata_entry__number_ranges,
+  lifeline__session__v1__welcome__metadata_entry_x8ce04c65__field_descriptors,
+  lifeline__session__v1__welcome__metadata_entry_x8ce04c65__field_indices_by_name,
+  1,  lifeline__session__v1__welcome__metadata_entry_x8ce04c65__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -631,7 +631,7 @@ static const ProtobufCFieldDescriptor lifeline__session__v1__welcome__field_desc
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Lifeline__Session__V1__Welcome, n_metadata),
     offsetof(Lifeline__Session__V1__Welcome, metadata),
-    &lifeline__session__v1__welcome__metadata_entry__descriptor,
+    &lifeline__session__v1__welcome__metadata_entry_x8ce04c65__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1154,7 +1154,7 @@ const ProtobufCMessageDescriptor lifeline__session__v1__method__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor lifeline__session__v1__push__metadata_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor lifeline__session__v1__push__metadata_entry_x685fdc95__field_descriptors[2] =
 {
   {
     "key",
@@ -1162,7 +1162,7 @@ static const ProtobufCFieldDescriptor lifeline__session__v1__push__metadata_entr
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Lifeline__Session__V1__Push__MetadataEntry, key),
+    offsetof(Lifeline__Session__V1__Push__MetadataEntryX685fdc95, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -1174,34 +1174,34 @@ static const ProtobufCFieldDescriptor lifeline__session__v1__push__metadata_entr
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Lifeline__Session__V1__Push__MetadataEntry, value),
+    offsetof(Lifeline__Session__V1__Push__MetadataEntryX685fdc95, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned lifeline__session__v1__push__metadata_entry__field_indices_by_name[] = {
+static const unsigned lifeline__session__v1__push__metadata_entry_x685fdc95__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange lifeline__session__v1__push__metadata_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange lifeline__session__v1__push__metadata_entry_x685fdc95__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor lifeline__session__v1__push__metadata_entry__descriptor =
+const ProtobufCMessageDescriptor lifeline__session__v1__push__metadata_entry_x685fdc95__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "lifeline.session.v1.Push.MetadataEntry",
-  "MetadataEntry",
-  "Lifeline__Session__V1__Push__MetadataEntry",
+  "lifeline.session.v1.Push.MetadataEntry_x685fdc95",
+  "MetadataEntryX685fdc95",
+  "Lifeline__Session__V1__Push__MetadataEntryX685fdc95",
   "lifeline.session.v1",
-  sizeof(Lifeline__Session__V1__Push__MetadataEntry),
+  sizeof(Lifeline__Session__V1__Push__MetadataEntryX685fdc95),
   2,
-  lifeline__session__v1__push__metadata_entry__field_descriptors,
-  lifeline__session__v1__push__metadata_entry__field_indices_by_name,
-  1,  lifeline__session__v1__push__metadata_entry__number_ranges,
+  lifeline__session__v1__push__metadata_entry_x685fdc95__field_descriptors,
+  lifeline__session__v1__push__metadata_entry_x685fdc95__field_indices_by_name,
+  1,  lifeline__session__v1__push__metadata_entry_x685fdc95__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -1226,7 +1226,7 @@ static const ProtobufCFieldDescriptor lifeline__session__v1__push__field_descrip
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Lifeline__Session__V1__Push, n_metadata),
     offsetof(Lifeline__Session__V1__Push, metadata),
-    &lifeline__session__v1__push__metadata_entry__descriptor,
+    &lifeline__session__v1__push__metadata_entry_x685fdc95__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1269,7 +1269,7 @@ const ProtobufCMessageDescriptor lifeline__session__v1__push__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor lifeline__session__v1__request__metadata_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor lifeline__session__v1__request__metadata_entry_x590bd5cc__field_descriptors[2] =
 {
   {
     "key",
@@ -1277,7 +1277,7 @@ static const ProtobufCFieldDescriptor lifeline__session__v1__request__metadata_e
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Lifeline__Session__V1__Request__MetadataEntry, key),
+    offsetof(Lifeline__Session__V1__Request__MetadataEntryX590bd5cc, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -1289,34 +1289,34 @@ static const ProtobufCFieldDescriptor lifeline__session__v1__request__metadata_e
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Lifeline__Session__V1__Request__MetadataEntry, value),
+    offsetof(Lifeline__Session__V1__Request__MetadataEntryX590bd5cc, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned lifeline__session__v1__request__metadata_entry__field_indices_by_name[] = {
+static const unsigned lifeline__session__v1__request__metadata_entry_x590bd5cc__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange lifeline__session__v1__request__metadata_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange lifeline__session__v1__request__metadata_entry_x590bd5cc__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor lifeline__session__v1__request__metadata_entry__descriptor =
+const ProtobufCMessageDescriptor lifeline__session__v1__request__metadata_entry_x590bd5cc__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "lifeline.session.v1.Request.MetadataEntry",
-  "MetadataEntry",
-  "Lifeline__Session__V1__Request__MetadataEntry",
+  "lifeline.session.v1.Request.MetadataEntry_x590bd5cc",
+  "MetadataEntryX590bd5cc",
+  "Lifeline__Session__V1__Request__MetadataEntryX590bd5cc",
   "lifeline.session.v1",
-  sizeof(Lifeline__Session__V1__Request__MetadataEntry),
+  sizeof(Lifeline__Session__V1__Request__MetadataEntryX590bd5cc),
   2,
-  lifeline__session__v1__request__metadata_entry__field_descriptors,
-  lifeline__session__v1__request__metadata_entry__field_indices_by_name,
-  1,  lifeline__session__v1__request__metadata_entry__number_ranges,
+  lifeline__session__v1__request__metadata_entry_x590bd5cc__field_descriptors,
+  lifeline__session__v1__request__metadata_entry_x590bd5cc__field_indices_by_name,
+  1,  lifeline__session__v1__request__metadata_entry_x590bd5cc__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -1377,7 +1377,7 @@ static const ProtobufCFieldDescriptor lifeline__session__v1__request__field_desc
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Lifeline__Session__V1__Request, n_metadata),
     offsetof(Lifeline__Session__V1__Request, metadata),
-    &lifeline__session__v1__request__metadata_entry__descriptor,
+    &lifeline__session__v1__request__metadata_entry_x590bd5cc__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -1563,7 +1563,7 @@ const ProtobufCMessageDescriptor lifeline__session__v1__response_part__descripto
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor lifeline__session__v1__response__metadata_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor lifeline__session__v1__response__metadata_entry_x170b5a46__field_descriptors[2] =
 {
   {
     "key",
@@ -1571,7 +1571,7 @@ static const ProtobufCFieldDescriptor lifeline__session__v1__response__metadata_
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Lifeline__Session__V1__Response__MetadataEntry, key),
+    offsetof(Lifeline__Session__V1__Response__MetadataEntryX170b5a46, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -1583,34 +1583,34 @@ static const ProtobufCFieldDescriptor lifeline__session__v1__response__metadata_
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Lifeline__Session__V1__Response__MetadataEntry, value),
+    offsetof(Lifeline__Session__V1__Response__MetadataEntryX170b5a46, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned lifeline__session__v1__response__metadata_entry__field_indices_by_name[] = {
+static const unsigned lifeline__session__v1__response__metadata_entry_x170b5a46__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange lifeline__session__v1__response__metadata_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange lifeline__session__v1__response__metadata_entry_x170b5a46__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor lifeline__session__v1__response__metadata_entry__descriptor =
+const ProtobufCMessageDescriptor lifeline__session__v1__response__metadata_entry_x170b5a46__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "lifeline.session.v1.Response.MetadataEntry",
-  "MetadataEntry",
-  "Lifeline__Session__V1__Response__MetadataEntry",
+  "lifeline.session.v1.Response.MetadataEntry_x170b5a46",
+  "MetadataEntryX170b5a46",
+  "Lifeline__Session__V1__Response__MetadataEntryX170b5a46",
   "lifeline.session.v1",
-  sizeof(Lifeline__Session__V1__Response__MetadataEntry),
+  sizeof(Lifeline__Session__V1__Response__MetadataEntryX170b5a46),
   2,
-  lifeline__session__v1__response__metadata_entry__field_descriptors,
-  lifeline__session__v1__response__metadata_entry__field_indices_by_name,
-  1,  lifeline__session__v1__response__metadata_entry__number_ranges,
+  lifeline__session__v1__response__metadata_entry_x170b5a46__field_descriptors,
+  lifeline__session__v1__response__metadata_entry_x170b5a46__field_indices_by_name,
+  1,  lifeline__session__v1__response__metadata_entry_x170b5a46__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -1671,7 +1671,7 @@ static const ProtobufCFieldDescriptor lifeline__session__v1__response__field_des
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Lifeline__Session__V1__Response, n_metadata),
     offsetof(Lifeline__Session__V1__Response, metadata),
-    &lifeline__session__v1__response__metadata_entry__descriptor,
+    &lifeline__session__v1__response__metadata_entry_x170b5a46__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

@@ -13,9 +13,9 @@ extern const LifelineMessageTable test__realistic__chat__line__table;
 static inline const LifelineMessageTable *_Nonnull test__realistic__chat__line__get_table(void) {
     return &test__realistic__chat__line__table;
 }
-extern const LifelineMessageTable test__realistic__chat__line__picture__table;
-static inline const LifelineMessageTable *_Nonnull test__realistic__chat__line__picture__get_table(void) {
-    return &test__realistic__chat__line__picture__table;
+extern const LifelineMessageTable test__realistic__chat__line__picture_x108bd0fb__table;
+static inline const LifelineMessageTable *_Nonnull test__realistic__chat__line__picture_x108bd0fb__get_table(void) {
+    return &test__realistic__chat__line__picture_x108bd0fb__table;
 }
 extern const LifelineMessageTable test__realistic__chat__join_request__table;
 static inline const LifelineMessageTable *_Nonnull test__realistic__chat__join_request__get_table(void) {

@@ -20,7 +20,7 @@ PROTOBUF_C__BEGIN_DECLS
 
 typedef struct Test__Realistic__Chat__Person Test__Realistic__Chat__Person;
 typedef struct Test__Realistic__Chat__Line Test__Realistic__Chat__Line;
-typedef struct Test__Realistic__Chat__Line__Picture Test__Realistic__Chat__Line__Picture;
+typedef struct Test__Realistic__Chat__Line__PictureX108bd0fb Test__Realistic__Chat__Line__PictureX108bd0fb;
 typedef struct Test__Realistic__Chat__JoinRequest Test__Realistic__Chat__JoinRequest;
 typedef struct Test__Realistic__Chat__JoinReply Test__Realistic__Chat__JoinReply;
 typedef struct Test__Realistic__Chat__HistoryRequest Test__Realistic__Chat__HistoryRequest;
@@ -46,7 +46,7 @@ struct  Test__Realistic__Chat__Person
     , {0,NULL}, {0,NULL}, NULL }
 
 
-struct  Test__Realistic__Chat__Line__Picture
+struct  Test__Realistic__Chat__Line__PictureX108bd0fb
 {
   ProtobufCMessage base;
   ProtobufCBinaryData thumbnail;
@@ -54,8 +54,8 @@ struct  Test__Realistic__Chat__Line__Picture
   uint32_t width;
   uint32_t height;
 };
-#define TEST__REALISTIC__CHAT__LINE__PICTURE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__realistic__chat__line__picture__descriptor) \
+#define TEST__REALISTIC__CHAT__LINE__PICTURE_X108BD0FB__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__realistic__chat__line__picture_x108bd0fb__descriptor) \
     , {0,NULL}, {0,NULL}, 0, 0 }
 
 
@@ -78,7 +78,7 @@ struct  Test__Realistic__Chat__Line
   Test__Realistic__Chat__Line__ContentCase content_case;
   union {
     ProtobufCBinaryData text;
-    Test__Realistic__Chat__Line__Picture *picture;
+    Test__Realistic__Chat__Line__PictureX108bd0fb *picture;
     uint64_t deletion;
   };
 };
@@ -171,8 +171,8 @@ struct  Test__Realistic__Chat__Presence
 typedef void (*Test__Realistic__Chat__Person_Closure)
                  (const Test__Realistic__Chat__Person *message,
                   void *closure_data);
-typedef void (*Test__Realistic__Chat__Line__Picture_Closure)
-                 (const Test__Realistic__Chat__Line__Picture *message,
+typedef void (*Test__Realistic__Chat__Line__PictureX108bd0fb_Closure)
+                 (const Test__Realistic__Chat__Line__PictureX108bd0fb *message,
                   void *closure_data);
 typedef void (*Test__Realistic__Chat__Line_Closure)
                  (const Test__Realistic__Chat__Line *message,
@@ -203,7 +203,7 @@ typedef void (*Test__Realistic__Chat__Presence_Closure)
 
 extern const ProtobufCMessageDescriptor test__realistic__chat__person__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__chat__line__descriptor;
-extern const ProtobufCMessageDescriptor test__realistic__chat__line__picture__descriptor;
+extern const ProtobufCMessageDescriptor test__realistic__chat__line__picture_x108bd0fb__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__chat__join_request__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__chat__join_reply__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__chat__history_request__descriptor;

@@ -33,13 +33,13 @@ extern const LifelineMessageTable test__realistic__collector__span__table;
 static inline const LifelineMessageTable *_Nonnull test__realistic__collector__span__get_table(void) {
     return &test__realistic__collector__span__table;
 }
-extern const LifelineMessageTable test__realistic__collector__span__event__table;
-static inline const LifelineMessageTable *_Nonnull test__realistic__collector__span__event__get_table(void) {
-    return &test__realistic__collector__span__event__table;
+extern const LifelineMessageTable test__realistic__collector__span__event_x1d5e285a__table;
+static inline const LifelineMessageTable *_Nonnull test__realistic__collector__span__event_x1d5e285a__get_table(void) {
+    return &test__realistic__collector__span__event_x1d5e285a__table;
 }
-extern const LifelineMessageTable test__realistic__collector__span__link__table;
-static inline const LifelineMessageTable *_Nonnull test__realistic__collector__span__link__get_table(void) {
-    return &test__realistic__collector__span__link__table;
+extern const LifelineMessageTable test__realistic__collector__span__link_xc4631e66__table;
+static inline const LifelineMessageTable *_Nonnull test__realistic__collector__span__link_xc4631e66__get_table(void) {
+    return &test__realistic__collector__span__link_xc4631e66__table;
 }
 extern const LifelineMessageTable test__realistic__collector__status__table;
 static inline const LifelineMessageTable *_Nonnull test__realistic__collector__status__get_table(void) {

@@ -22,8 +22,8 @@ typedef struct Test__Realistic__Collector__Attribute Test__Realistic__Collector_
 typedef struct Test__Realistic__Collector__Resource Test__Realistic__Collector__Resource;
 typedef struct Test__Realistic__Collector__Scope Test__Realistic__Collector__Scope;
 typedef struct Test__Realistic__Collector__Span Test__Realistic__Collector__Span;
-typedef struct Test__Realistic__Collector__Span__Event Test__Realistic__Collector__Span__Event;
-typedef struct Test__Realistic__Collector__Span__Link Test__Realistic__Collector__Span__Link;
+typedef struct Test__Realistic__Collector__Span__EventX1d5e285a Test__Realistic__Collector__Span__EventX1d5e285a;
+typedef struct Test__Realistic__Collector__Span__LinkXc4631e66 Test__Realistic__Collector__Span__LinkXc4631e66;
 typedef struct Test__Realistic__Collector__Status Test__Realistic__Collector__Status;
 typedef struct Test__Realistic__Collector__ScopeSpans Test__Realistic__Collector__ScopeSpans;
 typedef struct Test__Realistic__Collector__ResourceSpans Test__Realistic__Collector__ResourceSpans;
@@ -131,7 +131,7 @@ struct  Test__Realistic__Collector__Scope
     , {0,NULL}, {0,NULL} }
 
 
-struct  Test__Realistic__Collector__Span__Event
+struct  Test__Realistic__Collector__Span__EventX1d5e285a
 {
   ProtobufCMessage base;
   uint64_t time_unix_nano;
@@ -139,19 +139,19 @@ struct  Test__Realistic__Collector__Span__Event
   size_t n_attributes;
   Test__Realistic__Collector__Attribute **attributes;
 };
-#define TEST__REALISTIC__COLLECTOR__SPAN__EVENT__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__realistic__collector__span__event__descriptor) \
+#define TEST__REALISTIC__COLLECTOR__SPAN__EVENT_X1D5E285A__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__realistic__collector__span__event_x1d5e285a__descriptor) \
     , 0, {0,NULL}, 0,NULL }
 
 
-struct  Test__Realistic__Collector__Span__Link
+struct  Test__Realistic__Collector__Span__LinkXc4631e66
 {
   ProtobufCMessage base;
   ProtobufCBinaryData trace_id;
   ProtobufCBinaryData span_id;
 };
-#define TEST__REALISTIC__COLLECTOR__SPAN__LINK__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__realistic__collector__span__link__descriptor) \
+#define TEST__REALISTIC__COLLECTOR__SPAN__LINK_XC4631E66__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__realistic__collector__span__link_xc4631e66__descriptor) \
     , {0,NULL}, {0,NULL} }
 
 
@@ -169,9 +169,9 @@ struct  Test__Realistic__Collector__Span
   size_t n_attributes;
   Test__Realistic__Collector__Attribute **attributes;
   size_t n_events;
-  Test__Realistic__Collector__Span__Event **events;
+  Test__Realistic__Collector__Span__EventX1d5e285a **events;
   size_t n_links;
-  Test__Realistic__Collector__Span__Link **links;
+  Test__Realistic__Collector__Span__LinkXc4631e66 **links;
   Test__Realistic__Collector__Status *status;
   uint32_t flags;
 };
@@ -384,11 +384,11 @@ typedef void (*Test__Realistic__Collector__Resource_Closure)
 typedef void (*Test__Realistic__Collector__Scope_Closure)
                  (const Test__Realistic__Collector__Scope *message,
                   void *closure_data);
-typedef void (*Test__Realistic__Collector__Span__Event_Closure)
-                 (const Test__Realistic__Collector__Span__Event *message,
+typedef void (*Test__Realistic__Collector__Span__EventX1d5e285a_Closure)
+                 (const Test__Realistic__Collector__Span__EventX1d5e285a *message,
                   void *closure_data);
-typedef void (*Test__Realistic__Collector__Span__Link_Closure)
-                 (const Test__Realistic__Collector__Span__Link *message,
+typedef void (*Test__Realistic__Collector__Span__LinkXc4631e66_Closure)
+                 (const Test__Realistic__Collector__Span__LinkXc4631e66 *message,
                   void *closure_data);
 typedef void (*Test__Realistic__Collector__Span_Closure)
                  (const Test__Realistic__Collector__Span *message,
@@ -445,8 +445,8 @@ extern const ProtobufCMessageDescriptor test__realistic__collector__attribute__d
 extern const ProtobufCMessageDescriptor test__realistic__collector__resource__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__collector__scope__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__collector__span__descriptor;
-extern const ProtobufCMessageDescriptor test__realistic__collector__span__event__descriptor;
-extern const ProtobufCMessageDescriptor test__realistic__collector__span__link__descriptor;
+extern const ProtobufCMessageDescriptor test__realistic__collector__span__event_x1d5e285a__descriptor;
+extern const ProtobufCMessageDescriptor test__realistic__collector__span__link_xc4631e66__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__collector__status__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__collector__scope_spans__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__collector__resource_spans__descriptor;

@@ -21,9 +21,9 @@ extern const LifelineMessageTable test__realistic__health__probe_all_reply__tabl
 static inline const LifelineMessageTable *_Nonnull test__realistic__health__probe_all_reply__get_table(void) {
     return &test__realistic__health__probe_all_reply__table;
 }
-extern const LifelineMessageTable test__realistic__health__probe_all_reply__components_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__realistic__health__probe_all_reply__components_entry__get_table(void) {
-    return &test__realistic__health__probe_all_reply__components_entry__table;
+extern const LifelineMessageTable test__realistic__health__probe_all_reply__components_entry_x9639c18a__table;
+static inline const LifelineMessageTable *_Nonnull test__realistic__health__probe_all_reply__components_entry_x9639c18a__get_table(void) {
+    return &test__realistic__health__probe_all_reply__components_entry_x9639c18a__table;
 }
 
 #endif

@@ -19,7 +19,7 @@ typedef struct Test__Realistic__Health__ProbeRequest Test__Realistic__Health__Pr
 typedef struct Test__Realistic__Health__ProbeReply Test__Realistic__Health__ProbeReply;
 typedef struct Test__Realistic__Health__ProbeAllRequest Test__Realistic__Health__ProbeAllRequest;
 typedef struct Test__Realistic__Health__ProbeAllReply Test__Realistic__Health__ProbeAllReply;
-typedef struct Test__Realistic__Health__ProbeAllReply__ComponentsEntry Test__Realistic__Health__ProbeAllReply__ComponentsEntry;
+typedef struct Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a;
 
 
 /* --- enums --- */
@@ -56,14 +56,14 @@ struct  Test__Realistic__Health__ProbeAllRequest
      }
 
 
-struct  Test__Realistic__Health__ProbeAllReply__ComponentsEntry
+struct  Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   Test__Realistic__Health__ProbeReply *value;
 };
-#define TEST__REALISTIC__HEALTH__PROBE_ALL_REPLY__COMPONENTS_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__realistic__health__probe_all_reply__components_entry__descriptor) \
+#define TEST__REALISTIC__HEALTH__PROBE_ALL_REPLY__COMPONENTS_ENTRY_X9639C18A__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__realistic__health__probe_all_reply__components_entry_x9639c18a__descriptor) \
     , {0,NULL}, NULL }
 
 
@@ -71,7 +71,7 @@ struct  Test__Realistic__Health__ProbeAllReply
 {
   ProtobufCMessage base;
   size_t n_components;
-  Test__Realistic__Health__ProbeAllReply__ComponentsEntry **components;
+  Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a **components;
 };
 #define TEST__REALISTIC__HEALTH__PROBE_ALL_REPLY__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__realistic__health__probe_all_reply__descriptor) \
@@ -89,8 +89,8 @@ typedef void (*Test__Realistic__Health__ProbeReply_Closure)
 typedef void (*Test__Realistic__Health__ProbeAllRequest_Closure)
                  (const Test__Realistic__Health__ProbeAllRequest *message,
                   void *closure_data);
-typedef void (*Test__Realistic__Health__ProbeAllReply__ComponentsEntry_Closure)
-                 (const Test__Realistic__Health__ProbeAllReply__ComponentsEntry *message,
+typedef void (*Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a_Closure)
+                 (const Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a *message,
                   void *closure_data);
 typedef void (*Test__Realistic__Health__ProbeAllReply_Closure)
                  (const Test__Realistic__Health__ProbeAllReply *message,
@@ -105,7 +105,7 @@ extern const ProtobufCMessageDescriptor test__realistic__health__probe_request__
 extern const ProtobufCMessageDescriptor test__realistic__health__probe_reply__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__health__probe_all_request__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__health__probe_all_reply__descriptor;
-extern const ProtobufCMessageDescriptor test__realistic__health__probe_all_reply__components_entry__descriptor;
+extern const ProtobufCMessageDescriptor test__realistic__health__probe_all_reply__components_entry_x9639c18a__descriptor;
 
 PROTOBUF_C__END_DECLS
 

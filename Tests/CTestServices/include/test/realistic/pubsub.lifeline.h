@@ -9,9 +9,9 @@ extern const LifelineMessageTable test__realistic__pubsub__topic__table;
 static inline const LifelineMessageTable *_Nonnull test__realistic__pubsub__topic__get_table(void) {
     return &test__realistic__pubsub__topic__table;
 }
-extern const LifelineMessageTable test__realistic__pubsub__topic__labels_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__realistic__pubsub__topic__labels_entry__get_table(void) {
-    return &test__realistic__pubsub__topic__labels_entry__table;
+extern const LifelineMessageTable test__realistic__pubsub__topic__labels_entry_x3913f13a__table;
+static inline const LifelineMessageTable *_Nonnull test__realistic__pubsub__topic__labels_entry_x3913f13a__get_table(void) {
+    return &test__realistic__pubsub__topic__labels_entry_x3913f13a__table;
 }
 extern const LifelineMessageTable test__realistic__pubsub__update_topic_request__table;
 static inline const LifelineMessageTable *_Nonnull test__realistic__pubsub__update_topic_request__get_table(void) {
@@ -33,9 +33,9 @@ extern const LifelineMessageTable test__realistic__pubsub__message__table;
 static inline const LifelineMessageTable *_Nonnull test__realistic__pubsub__message__get_table(void) {
     return &test__realistic__pubsub__message__table;
 }
-extern const LifelineMessageTable test__realistic__pubsub__message__attributes_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__realistic__pubsub__message__attributes_entry__get_table(void) {
-    return &test__realistic__pubsub__message__attributes_entry__table;
+extern const LifelineMessageTable test__realistic__pubsub__message__attributes_entry_xb6c83a4c__table;
+static inline const LifelineMessageTable *_Nonnull test__realistic__pubsub__message__attributes_entry_xb6c83a4c__get_table(void) {
+    return &test__realistic__pubsub__message__attributes_entry_xb6c83a4c__table;
 }
 extern const LifelineMessageTable test__realistic__pubsub__publish_request__table;
 static inline const LifelineMessageTable *_Nonnull test__realistic__pubsub__publish_request__get_table(void) {

@@ -19,13 +19,13 @@ PROTOBUF_C__BEGIN_DECLS
 #include "google/protobuf/timestamp.pb-c.h"
 
 typedef struct Test__Realistic__Pubsub__Topic Test__Realistic__Pubsub__Topic;
-typedef struct Test__Realistic__Pubsub__Topic__LabelsEntry Test__Realistic__Pubsub__Topic__LabelsEntry;
+typedef struct Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a;
 typedef struct Test__Realistic__Pubsub__UpdateTopicRequest Test__Realistic__Pubsub__UpdateTopicRequest;
 typedef struct Test__Realistic__Pubsub__ListTopicsRequest Test__Realistic__Pubsub__ListTopicsRequest;
 typedef struct Test__Realistic__Pubsub__ListTopicsReply Test__Realistic__Pubsub__ListTopicsReply;
 typedef struct Test__Realistic__Pubsub__DeleteTopicRequest Test__Realistic__Pubsub__DeleteTopicRequest;
 typedef struct Test__Realistic__Pubsub__Message Test__Realistic__Pubsub__Message;
-typedef struct Test__Realistic__Pubsub__Message__AttributesEntry Test__Realistic__Pubsub__Message__AttributesEntry;
+typedef struct Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c;
 typedef struct Test__Realistic__Pubsub__PublishRequest Test__Realistic__Pubsub__PublishRequest;
 typedef struct Test__Realistic__Pubsub__PublishReply Test__Realistic__Pubsub__PublishReply;
 typedef struct Test__Realistic__Pubsub__Subscription Test__Realistic__Pubsub__Subscription;
@@ -42,14 +42,14 @@ typedef struct Test__Realistic__Pubsub__StreamingPullReply Test__Realistic__Pubs
 
 /* --- messages --- */
 
-struct  Test__Realistic__Pubsub__Topic__LabelsEntry
+struct  Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   ProtobufCBinaryData value;
 };
-#define TEST__REALISTIC__PUBSUB__TOPIC__LABELS_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__realistic__pubsub__topic__labels_entry__descriptor) \
+#define TEST__REALISTIC__PUBSUB__TOPIC__LABELS_ENTRY_X3913F13A__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__realistic__pubsub__topic__labels_entry_x3913f13a__descriptor) \
     , {0,NULL}, {0,NULL} }
 
 
@@ -58,7 +58,7 @@ struct  Test__Realistic__Pubsub__Topic
   ProtobufCMessage base;
   ProtobufCBinaryData name;
   size_t n_labels;
-  Test__Realistic__Pubsub__Topic__LabelsEntry **labels;
+  Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a **labels;
   Google__Protobuf__Duration *retention;
 };
 #define TEST__REALISTIC__PUBSUB__TOPIC__INIT \
@@ -111,14 +111,14 @@ struct  Test__Realistic__Pubsub__DeleteTopicRequest
     , {0,NULL} }
 
 
-struct  Test__Realistic__Pubsub__Message__AttributesEntry
+struct  Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   ProtobufCBinaryData value;
 };
-#define TEST__REALISTIC__PUBSUB__MESSAGE__ATTRIBUTES_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__realistic__pubsub__message__attributes_entry__descriptor) \
+#define TEST__REALISTIC__PUBSUB__MESSAGE__ATTRIBUTES_ENTRY_XB6C83A4C__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__realistic__pubsub__message__attributes_entry_xb6c83a4c__descriptor) \
     , {0,NULL}, {0,NULL} }
 
 
@@ -127,7 +127,7 @@ struct  Test__Realistic__Pubsub__Message
   ProtobufCMessage base;
   ProtobufCBinaryData data;
   size_t n_attributes;
-  Test__Realistic__Pubsub__Message__AttributesEntry **attributes;
+  Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c **attributes;
   ProtobufCBinaryData id;
   Google__Protobuf__Timestamp *published;
   ProtobufCBinaryData ordering_key;
@@ -256,8 +256,8 @@ struct  Test__Realistic__Pubsub__StreamingPullReply
 
 /* --- per-message closures --- */
 
-typedef void (*Test__Realistic__Pubsub__Topic__LabelsEntry_Closure)
-                 (const Test__Realistic__Pubsub__Topic__LabelsEntry *message,
+typedef void (*Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a_Closure)
+                 (const Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a *message,
                   void *closure_data);
 typedef void (*Test__Realistic__Pubsub__Topic_Closure)
                  (const Test__Realistic__Pubsub__Topic *message,
@@ -274,8 +274,8 @@ typedef void (*Test__Realistic__Pubsub__ListTopicsReply_Closure)
 typedef void (*Test__Realistic__Pubsub__DeleteTopicRequest_Closure)
                  (const Test__Realistic__Pubsub__DeleteTopicRequest *message,
                   void *closure_data);
-typedef void (*Test__Realistic__Pubsub__Message__AttributesEntry_Closure)
-                 (const Test__Realistic__Pubsub__Message__AttributesEntry *message,
+typedef void (*Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c_Closure)
+                 (const Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c *message,
                   void *closure_data);
 typedef void (*Test__Realistic__Pubsub__Message_Closure)
                  (const Test__Realistic__Pubsub__Message *message,
@@ -314,13 +314,13 @@ typedef void (*Test__Realistic__Pubsub__StreamingPullReply_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCMessageDescriptor test__realistic__pubsub__topic__descriptor;
-extern const ProtobufCMessageDescriptor test__realistic__pubsub__topic__labels_entry__descriptor;
+extern const ProtobufCMessageDescriptor test__realistic__pubsub__topic__labels_entry_x3913f13a__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__pubsub__update_topic_request__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__pubsub__list_topics_request__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__pubsub__list_topics_reply__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__pubsub__delete_topic_request__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__pubsub__message__descriptor;
-extern const ProtobufCMessageDescriptor test__realistic__pubsub__message__attributes_entry__descriptor;
+extern const ProtobufCMessageDescriptor test__realistic__pubsub__message__attributes_entry_xb6c83a4c__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__pubsub__publish_request__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__pubsub__publish_reply__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__pubsub__subscription__descriptor;

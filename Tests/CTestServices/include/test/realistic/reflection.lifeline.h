@@ -29,9 +29,9 @@ extern const LifelineMessageTable test__realistic__reflection__services__table;
 static inline const LifelineMessageTable *_Nonnull test__realistic__reflection__services__get_table(void) {
     return &test__realistic__reflection__services__table;
 }
-extern const LifelineMessageTable test__realistic__reflection__services__service__table;
-static inline const LifelineMessageTable *_Nonnull test__realistic__reflection__services__service__get_table(void) {
-    return &test__realistic__reflection__services__service__table;
+extern const LifelineMessageTable test__realistic__reflection__services__service_xcef714e5__table;
+static inline const LifelineMessageTable *_Nonnull test__realistic__reflection__services__service_xcef714e5__get_table(void) {
+    return &test__realistic__reflection__services__service_xcef714e5__table;
 }
 extern const LifelineMessageTable test__realistic__reflection__failure__table;
 static inline const LifelineMessageTable *_Nonnull test__realistic__reflection__failure__get_table(void) {

@@ -21,7 +21,7 @@ typedef struct Test__Realistic__Reflection__Finding Test__Realistic__Reflection_
 typedef struct Test__Realistic__Reflection__Files Test__Realistic__Reflection__Files;
 typedef struct Test__Realistic__Reflection__Numbers Test__Realistic__Reflection__Numbers;
 typedef struct Test__Realistic__Reflection__Services Test__Realistic__Reflection__Services;
-typedef struct Test__Realistic__Reflection__Services__Service Test__Realistic__Reflection__Services__Service;
+typedef struct Test__Realistic__Reflection__Services__ServiceXcef714e5 Test__Realistic__Reflection__Services__ServiceXcef714e5;
 typedef struct Test__Realistic__Reflection__Failure Test__Realistic__Reflection__Failure;
 
 
@@ -119,13 +119,13 @@ struct  Test__Realistic__Reflection__Numbers
     , {0,NULL}, 0,NULL }
 
 
-struct  Test__Realistic__Reflection__Services__Service
+struct  Test__Realistic__Reflection__Services__ServiceXcef714e5
 {
   ProtobufCMessage base;
   ProtobufCBinaryData name;
 };
-#define TEST__REALISTIC__REFLECTION__SERVICES__SERVICE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__realistic__reflection__services__service__descriptor) \
+#define TEST__REALISTIC__REFLECTION__SERVICES__SERVICE_XCEF714E5__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__realistic__reflection__services__service_xcef714e5__descriptor) \
     , {0,NULL} }
 
 
@@ -133,7 +133,7 @@ struct  Test__Realistic__Reflection__Services
 {
   ProtobufCMessage base;
   size_t n_services;
-  Test__Realistic__Reflection__Services__Service **services;
+  Test__Realistic__Reflection__Services__ServiceXcef714e5 **services;
 };
 #define TEST__REALISTIC__REFLECTION__SERVICES__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__realistic__reflection__services__descriptor) \
@@ -168,8 +168,8 @@ typedef void (*Test__Realistic__Reflection__Files_Closure)
 typedef void (*Test__Realistic__Reflection__Numbers_Closure)
                  (const Test__Realistic__Reflection__Numbers *message,
                   void *closure_data);
-typedef void (*Test__Realistic__Reflection__Services__Service_Closure)
-                 (const Test__Realistic__Reflection__Services__Service *message,
+typedef void (*Test__Realistic__Reflection__Services__ServiceXcef714e5_Closure)
+                 (const Test__Realistic__Reflection__Services__ServiceXcef714e5 *message,
                   void *closure_data);
 typedef void (*Test__Realistic__Reflection__Services_Closure)
                  (const Test__Realistic__Reflection__Services *message,
@@ -189,7 +189,7 @@ extern const ProtobufCMessageDescriptor test__realistic__reflection__finding__de
 extern const ProtobufCMessageDescriptor test__realistic__reflection__files__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__reflection__numbers__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__reflection__services__descriptor;
-extern const ProtobufCMessageDescriptor test__realistic__reflection__services__service__descriptor;
+extern const ProtobufCMessageDescriptor test__realistic__reflection__services__service_xcef714e5__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__reflection__failure__descriptor;
 
 PROTOBUF_C__END_DECLS

@@ -65,13 +65,13 @@ extern const LifelineMessageTable test__realistic__watch__watch_request__table;
 static inline const LifelineMessageTable *_Nonnull test__realistic__watch__watch_request__get_table(void) {
     return &test__realistic__watch__watch_request__table;
 }
-extern const LifelineMessageTable test__realistic__watch__watch_request__creation__table;
-static inline const LifelineMessageTable *_Nonnull test__realistic__watch__watch_request__creation__get_table(void) {
-    return &test__realistic__watch__watch_request__creation__table;
+extern const LifelineMessageTable test__realistic__watch__watch_request__creation_x6f3b9877__table;
+static inline const LifelineMessageTable *_Nonnull test__realistic__watch__watch_request__creation_x6f3b9877__get_table(void) {
+    return &test__realistic__watch__watch_request__creation_x6f3b9877__table;
 }
-extern const LifelineMessageTable test__realistic__watch__watch_request__cancellation__table;
-static inline const LifelineMessageTable *_Nonnull test__realistic__watch__watch_request__cancellation__get_table(void) {
-    return &test__realistic__watch__watch_request__cancellation__table;
+extern const LifelineMessageTable test__realistic__watch__watch_request__cancellation_x8897784d__table;
+static inline const LifelineMessageTable *_Nonnull test__realistic__watch__watch_request__cancellation_x8897784d__get_table(void) {
+    return &test__realistic__watch__watch_request__cancellation_x8897784d__table;
 }
 extern const LifelineMessageTable test__realistic__watch__watch_reply__table;
 static inline const LifelineMessageTable *_Nonnull test__realistic__watch__watch_reply__get_table(void) {

@@ -30,8 +30,8 @@ typedef struct Test__Realistic__Watch__OperationReply Test__Realistic__Watch__Op
 typedef struct Test__Realistic__Watch__Transaction Test__Realistic__Watch__Transaction;
 typedef struct Test__Realistic__Watch__TransactionReply Test__Realistic__Watch__TransactionReply;
 typedef struct Test__Realistic__Watch__WatchRequest Test__Realistic__Watch__WatchRequest;
-typedef struct Test__Realistic__Watch__WatchRequest__Creation Test__Realistic__Watch__WatchRequest__Creation;
-typedef struct Test__Realistic__Watch__WatchRequest__Cancellation Test__Realistic__Watch__WatchRequest__Cancellation;
+typedef struct Test__Realistic__Watch__WatchRequest__CreationX6f3b9877 Test__Realistic__Watch__WatchRequest__CreationX6f3b9877;
+typedef struct Test__Realistic__Watch__WatchRequest__CancellationX8897784d Test__Realistic__Watch__WatchRequest__CancellationX8897784d;
 typedef struct Test__Realistic__Watch__WatchReply Test__Realistic__Watch__WatchReply;
 typedef struct Test__Realistic__Watch__LeaseRequest Test__Realistic__Watch__LeaseRequest;
 typedef struct Test__Realistic__Watch__LeaseReply Test__Realistic__Watch__LeaseReply;
@@ -256,7 +256,7 @@ struct  Test__Realistic__Watch__TransactionReply
     , NULL, 0, 0,NULL }
 
 
-struct  Test__Realistic__Watch__WatchRequest__Creation
+struct  Test__Realistic__Watch__WatchRequest__CreationX6f3b9877
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
@@ -266,18 +266,18 @@ struct  Test__Realistic__Watch__WatchRequest__Creation
   size_t n_without;
   int32_t *without;
 };
-#define TEST__REALISTIC__WATCH__WATCH_REQUEST__CREATION__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__realistic__watch__watch_request__creation__descriptor) \
+#define TEST__REALISTIC__WATCH__WATCH_REQUEST__CREATION_X6F3B9877__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__realistic__watch__watch_request__creation_x6f3b9877__descriptor) \
     , {0,NULL}, {0,NULL}, 0, 0, 0,NULL }
 
 
-struct  Test__Realistic__Watch__WatchRequest__Cancellation
+struct  Test__Realistic__Watch__WatchRequest__CancellationX8897784d
 {
   ProtobufCMessage base;
   int64_t watch_id;
 };
-#define TEST__REALISTIC__WATCH__WATCH_REQUEST__CANCELLATION__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__realistic__watch__watch_request__cancellation__descriptor) \
+#define TEST__REALISTIC__WATCH__WATCH_REQUEST__CANCELLATION_X8897784D__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__realistic__watch__watch_request__cancellation_x8897784d__descriptor) \
     , 0 }
 
 
@@ -293,8 +293,8 @@ struct  Test__Realistic__Watch__WatchRequest
   ProtobufCMessage base;
   Test__Realistic__Watch__WatchRequest__RequestCase request_case;
   union {
-    Test__Realistic__Watch__WatchRequest__Creation *create;
-    Test__Realistic__Watch__WatchRequest__Cancellation *cancel;
+    Test__Realistic__Watch__WatchRequest__CreationX6f3b9877 *create;
+    Test__Realistic__Watch__WatchRequest__CancellationX8897784d *cancel;
   };
 };
 #define TEST__REALISTIC__WATCH__WATCH_REQUEST__INIT \
@@ -385,11 +385,11 @@ typedef void (*Test__Realistic__Watch__Transaction_Closure)
 typedef void (*Test__Realistic__Watch__TransactionReply_Closure)
                  (const Test__Realistic__Watch__TransactionReply *message,
                   void *closure_data);
-typedef void (*Test__Realistic__Watch__WatchRequest__Creation_Closure)
-                 (const Test__Realistic__Watch__WatchRequest__Creation *message,
+typedef void (*Test__Realistic__Watch__WatchRequest__CreationX6f3b9877_Closure)
+                 (const Test__Realistic__Watch__WatchRequest__CreationX6f3b9877 *message,
                   void *closure_data);
-typedef void (*Test__Realistic__Watch__WatchRequest__Cancellation_Closure)
-                 (const Test__Realistic__Watch__WatchRequest__Cancellation *message,
+typedef void (*Test__Realistic__Watch__WatchRequest__CancellationX8897784d_Closure)
+                 (const Test__Realistic__Watch__WatchRequest__CancellationX8897784d *message,
                   void *closure_data);
 typedef void (*Test__Realistic__Watch__WatchRequest_Closure)
                  (const Test__Realistic__Watch__WatchRequest *message,
@@ -424,8 +424,8 @@ extern const ProtobufCMessageDescriptor test__realistic__watch__operation_reply_
 extern const ProtobufCMessageDescriptor test__realistic__watch__transaction__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__watch__transaction_reply__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__watch__watch_request__descriptor;
-extern const ProtobufCMessageDescriptor test__realistic__watch__watch_request__creation__descriptor;
-extern const ProtobufCMessageDescriptor test__realistic__watch__watch_request__cancellation__descriptor;
+extern const ProtobufCMessageDescriptor test__realistic__watch__watch_request__creation_x6f3b9877__descriptor;
+extern const ProtobufCMessageDescriptor test__realistic__watch__watch_request__cancellation_x8897784d__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__watch__watch_reply__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__watch__lease_request__descriptor;
 extern const ProtobufCMessageDescriptor test__realistic__watch__lease_reply__descriptor;

@@ -13,9 +13,9 @@ extern const LifelineMessageTable test__services__answer__table;
 static inline const LifelineMessageTable *_Nonnull test__services__answer__get_table(void) {
     return &test__services__answer__table;
 }
-extern const LifelineMessageTable test__services__answer__part__table;
-static inline const LifelineMessageTable *_Nonnull test__services__answer__part__get_table(void) {
-    return &test__services__answer__part__table;
+extern const LifelineMessageTable test__services__answer__part_x3fc52f3e__table;
+static inline const LifelineMessageTable *_Nonnull test__services__answer__part_x3fc52f3e__get_table(void) {
+    return &test__services__answer__part_x3fc52f3e__table;
 }
 
 #endif

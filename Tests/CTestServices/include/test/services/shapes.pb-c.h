@@ -17,7 +17,7 @@ PROTOBUF_C__BEGIN_DECLS
 
 typedef struct Test__Services__Question Test__Services__Question;
 typedef struct Test__Services__Answer Test__Services__Answer;
-typedef struct Test__Services__Answer__Part Test__Services__Answer__Part;
+typedef struct Test__Services__Answer__PartX3fc52f3e Test__Services__Answer__PartX3fc52f3e;
 
 
 /* --- enums --- */
@@ -35,13 +35,13 @@ struct  Test__Services__Question
     , {0,NULL} }
 
 
-struct  Test__Services__Answer__Part
+struct  Test__Services__Answer__PartX3fc52f3e
 {
   ProtobufCMessage base;
   uint32_t number;
 };
-#define TEST__SERVICES__ANSWER__PART__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__services__answer__part__descriptor) \
+#define TEST__SERVICES__ANSWER__PART_X3FC52F3E__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__services__answer__part_x3fc52f3e__descriptor) \
     , 0 }
 
 
@@ -60,8 +60,8 @@ struct  Test__Services__Answer
 typedef void (*Test__Services__Question_Closure)
                  (const Test__Services__Question *message,
                   void *closure_data);
-typedef void (*Test__Services__Answer__Part_Closure)
-                 (const Test__Services__Answer__Part *message,
+typedef void (*Test__Services__Answer__PartX3fc52f3e_Closure)
+                 (const Test__Services__Answer__PartX3fc52f3e *message,
                   void *closure_data);
 typedef void (*Test__Services__Answer_Closure)
                  (const Test__Services__Answer *message,
@@ -74,7 +74,7 @@ typedef void (*Test__Services__Answer_Closure)
 
 extern const ProtobufCMessageDescriptor test__services__question__descriptor;
 extern const ProtobufCMessageDescriptor test__services__answer__descriptor;
-extern const ProtobufCMessageDescriptor test__services__answer__part__descriptor;
+extern const ProtobufCMessageDescriptor test__services__answer__part_x3fc52f3e__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -37,9 +37,9 @@ extern const LifelineMessageTable pb__result__table;
 static inline const LifelineMessageTable *_Nonnull pb__result__get_table(void) {
     return &pb__result__table;
 }
-extern const LifelineMessageTable pb__result__result___table;
-static inline const LifelineMessageTable *_Nonnull pb__result__result___get_table(void) {
-    return &pb__result__result___table;
+extern const LifelineMessageTable pb__result__result__x1e16f0d8__table;
+static inline const LifelineMessageTable *_Nonnull pb__result__result__x1e16f0d8__get_table(void) {
+    return &pb__result__result__x1e16f0d8__table;
 }
 
 #endif

@@ -23,7 +23,7 @@ typedef struct Pb__SessionMethod Pb__SessionMethod;
 typedef struct Pb__Sendable Pb__Sendable;
 typedef struct Pb__Array Pb__Array;
 typedef struct Pb__Result Pb__Result;
-typedef struct Pb__Result__Result Pb__Result__Result;
+typedef struct Pb__Result__ResultX1e16f0d8 Pb__Result__ResultX1e16f0d8;
 
 
 /* --- enums --- */
@@ -95,12 +95,12 @@ struct  Pb__Array
      }
 
 
-struct  Pb__Result__Result
+struct  Pb__Result__ResultX1e16f0d8
 {
   ProtobufCMessage base;
 };
-#define PB__RESULT__RESULT___INIT \
- { PROTOBUF_C_MESSAGE_INIT (&pb__result__result___descriptor) \
+#define PB__RESULT__RESULT__X1E16F0D8__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&pb__result__result__x1e16f0d8__descriptor) \
      }
 
 
@@ -136,8 +136,8 @@ typedef void (*Pb__Sendable_Closure)
 typedef void (*Pb__Array_Closure)
                  (const Pb__Array *message,
                   void *closure_data);
-typedef void (*Pb__Result__Result_Closure)
-                 (const Pb__Result__Result *message,
+typedef void (*Pb__Result__ResultX1e16f0d8_Closure)
+                 (const Pb__Result__ResultX1e16f0d8 *message,
                   void *closure_data);
 typedef void (*Pb__Result_Closure)
                  (const Pb__Result *message,
@@ -156,7 +156,7 @@ extern const ProtobufCMessageDescriptor pb__session_method__descriptor;
 extern const ProtobufCMessageDescriptor pb__sendable__descriptor;
 extern const ProtobufCMessageDescriptor pb__array__descriptor;
 extern const ProtobufCMessageDescriptor pb__result__descriptor;
-extern const ProtobufCMessageDescriptor pb__result__result___descriptor;
+extern const ProtobufCMessageDescriptor pb__result__result__x1e16f0d8__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -21,21 +21,21 @@ extern const LifelineMessageTable sample__chat__v1__poll__table;
 static inline const LifelineMessageTable *_Nonnull sample__chat__v1__poll__get_table(void) {
     return &sample__chat__v1__poll__table;
 }
-extern const LifelineMessageTable sample__chat__v1__poll__votes_entry__table;
-static inline const LifelineMessageTable *_Nonnull sample__chat__v1__poll__votes_entry__get_table(void) {
-    return &sample__chat__v1__poll__votes_entry__table;
+extern const LifelineMessageTable sample__chat__v1__poll__votes_entry_x3cc9e144__table;
+static inline const LifelineMessageTable *_Nonnull sample__chat__v1__poll__votes_entry_x3cc9e144__get_table(void) {
+    return &sample__chat__v1__poll__votes_entry_x3cc9e144__table;
 }
 extern const LifelineMessageTable sample__chat__v1__chat_message__table;
 static inline const LifelineMessageTable *_Nonnull sample__chat__v1__chat_message__get_table(void) {
     return &sample__chat__v1__chat_message__table;
 }
-extern const LifelineMessageTable sample__chat__v1__chat_message__headers_entry__table;
-static inline const LifelineMessageTable *_Nonnull sample__chat__v1__chat_message__headers_entry__get_table(void) {
-    return &sample__chat__v1__chat_message__headers_entry__table;
+extern const LifelineMessageTable sample__chat__v1__chat_message__headers_entry_x025694dd__table;
+static inline const LifelineMessageTable *_Nonnull sample__chat__v1__chat_message__headers_entry_x025694dd__get_table(void) {
+    return &sample__chat__v1__chat_message__headers_entry_x025694dd__table;
 }
-extern const LifelineMessageTable sample__chat__v1__chat_message__reactions_entry__table;
-static inline const LifelineMessageTable *_Nonnull sample__chat__v1__chat_message__reactions_entry__get_table(void) {
-    return &sample__chat__v1__chat_message__reactions_entry__table;
+extern const LifelineMessageTable sample__chat__v1__chat_message__reactions_entry_xa78622f7__table;
+static inline const LifelineMessageTable *_Nonnull sample__chat__v1__chat_message__reactions_entry_xa78622f7__get_table(void) {
+    return &sample__chat__v1__chat_message__reactions_entry_xa78622f7__table;
 }
 
 #endif

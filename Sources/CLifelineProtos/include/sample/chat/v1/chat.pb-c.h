@@ -20,10 +20,10 @@ typedef struct Sample__Chat__V1__User Sample__Chat__V1__User;
 typedef struct Sample__Chat__V1__Attachment Sample__Chat__V1__Attachment;
 typedef struct Sample__Chat__V1__Location Sample__Chat__V1__Location;
 typedef struct Sample__Chat__V1__Poll Sample__Chat__V1__Poll;
-typedef struct Sample__Chat__V1__Poll__VotesEntry Sample__Chat__V1__Poll__VotesEntry;
+typedef struct Sample__Chat__V1__Poll__VotesEntryX3cc9e144 Sample__Chat__V1__Poll__VotesEntryX3cc9e144;
 typedef struct Sample__Chat__V1__ChatMessage Sample__Chat__V1__ChatMessage;
-typedef struct Sample__Chat__V1__ChatMessage__HeadersEntry Sample__Chat__V1__ChatMessage__HeadersEntry;
-typedef struct Sample__Chat__V1__ChatMessage__ReactionsEntry Sample__Chat__V1__ChatMessage__ReactionsEntry;
+typedef struct Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd;
+typedef struct Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7 Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7;
 
 
 /* --- enums --- */
@@ -71,14 +71,14 @@ struct  Sample__Chat__V1__Location
     , 0, 0, 0, 0 }
 
 
-struct  Sample__Chat__V1__Poll__VotesEntry
+struct  Sample__Chat__V1__Poll__VotesEntryX3cc9e144
 {
   ProtobufCMessage base;
   uint64_t key;
   uint32_t value;
 };
-#define SAMPLE__CHAT__V1__POLL__VOTES_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&sample__chat__v1__poll__votes_entry__descriptor) \
+#define SAMPLE__CHAT__V1__POLL__VOTES_ENTRY_X3CC9E144__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&sample__chat__v1__poll__votes_entry_x3cc9e144__descriptor) \
     , 0, 0 }
 
 
@@ -89,7 +89,7 @@ struct  Sample__Chat__V1__Poll
   size_t n_choices;
   ProtobufCBinaryData *choices;
   size_t n_votes;
-  Sample__Chat__V1__Poll__VotesEntry **votes;
+  Sample__Chat__V1__Poll__VotesEntryX3cc9e144 **votes;
   Google__Protobuf__Timestamp *closes_at;
 };
 #define SAMPLE__CHAT__V1__POLL__INIT \
@@ -97,25 +97,25 @@ struct  Sample__Chat__V1__Poll
     , {0,NULL}, 0,NULL, 0,NULL, NULL }
 
 
-struct  Sample__Chat__V1__ChatMessage__HeadersEntry
+struct  Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   ProtobufCBinaryData value;
 };
-#define SAMPLE__CHAT__V1__CHAT_MESSAGE__HEADERS_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&sample__chat__v1__chat_message__headers_entry__descriptor) \
+#define SAMPLE__CHAT__V1__CHAT_MESSAGE__HEADERS_ENTRY_X025694DD__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&sample__chat__v1__chat_message__headers_entry_x025694dd__descriptor) \
     , {0,NULL}, {0,NULL} }
 
 
-struct  Sample__Chat__V1__ChatMessage__ReactionsEntry
+struct  Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   int64_t value;
 };
-#define SAMPLE__CHAT__V1__CHAT_MESSAGE__REACTIONS_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&sample__chat__v1__chat_message__reactions_entry__descriptor) \
+#define SAMPLE__CHAT__V1__CHAT_MESSAGE__REACTIONS_ENTRY_XA78622F7__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&sample__chat__v1__chat_message__reactions_entry_xa78622f7__descriptor) \
     , {0,NULL}, 0 }
 
 
@@ -144,7 +144,7 @@ struct  Sample__Chat__V1__ChatMessage
   size_t n_attachments;
   Sample__Chat__V1__Attachment **attachments;
   size_t n_headers;
-  Sample__Chat__V1__ChatMessage__HeadersEntry **headers;
+  Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd **headers;
   size_t n_mentions;
   uint64_t *mentions;
   int32_t kind;
@@ -154,7 +154,7 @@ struct  Sample__Chat__V1__ChatMessage
   Google__Protobuf__Timestamp *sent_at;
   Sample__Chat__V1__ChatMessage *reply_to;
   size_t n_reactions;
-  Sample__Chat__V1__ChatMessage__ReactionsEntry **reactions;
+  Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7 **reactions;
   int32_t utc_offset;
   int64_t position;
   uint32_t text_checksum;
@@ -191,17 +191,17 @@ typedef void (*Sample__Chat__V1__Attachment_Closure)
 typedef void (*Sample__Chat__V1__Location_Closure)
                  (const Sample__Chat__V1__Location *message,
                   void *closure_data);
-typedef void (*Sample__Chat__V1__Poll__VotesEntry_Closure)
-                 (const Sample__Chat__V1__Poll__VotesEntry *message,
+typedef void (*Sample__Chat__V1__Poll__VotesEntryX3cc9e144_Closure)
+                 (const Sample__Chat__V1__Poll__VotesEntryX3cc9e144 *message,
                   void *closure_data);
 typedef void (*Sample__Chat__V1__Poll_Closure)
                  (const Sample__Chat__V1__Poll *message,
                   void *closure_data);
-typedef void (*Sample__Chat__V1__ChatMessage__HeadersEntry_Closure)
-                 (const Sample__Chat__V1__ChatMessage__HeadersEntry *message,
+typedef void (*Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd_Closure)
+                 (const Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd *message,
                   void *closure_data);
-typedef void (*Sample__Chat__V1__ChatMessage__ReactionsEntry_Closure)
-                 (const Sample__Chat__V1__ChatMessage__ReactionsEntry *message,
+typedef void (*Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7_Closure)
+                 (const Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7 *message,
                   void *closure_data);
 typedef void (*Sample__Chat__V1__ChatMessage_Closure)
                  (const Sample__Chat__V1__ChatMessage *message,
@@ -216,10 +216,10 @@ extern const ProtobufCMessageDescriptor sample__chat__v1__user__descriptor;
 extern const ProtobufCMessageDescriptor sample__chat__v1__attachment__descriptor;
 extern const ProtobufCMessageDescriptor sample__chat__v1__location__descriptor;
 extern const ProtobufCMessageDescriptor sample__chat__v1__poll__descriptor;
-extern const ProtobufCMessageDescriptor sample__chat__v1__poll__votes_entry__descriptor;
+extern const ProtobufCMessageDescriptor sample__chat__v1__poll__votes_entry_x3cc9e144__descriptor;
 extern const ProtobufCMessageDescriptor sample__chat__v1__chat_message__descriptor;
-extern const ProtobufCMessageDescriptor sample__chat__v1__chat_message__headers_entry__descriptor;
-extern const ProtobufCMessageDescriptor sample__chat__v1__chat_message__reactions_entry__descriptor;
+extern const ProtobufCMessageDescriptor sample__chat__v1__chat_message__headers_entry_x025694dd__descriptor;
+extern const ProtobufCMessageDescriptor sample__chat__v1__chat_message__reactions_entry_xa78622f7__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -13,17 +13,17 @@ extern const LifelineMessageTable lifeline__session__v1__hello__table;
 static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__hello__get_table(void) {
     return &lifeline__session__v1__hello__table;
 }
-extern const LifelineMessageTable lifeline__session__v1__hello__metadata_entry__table;
-static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__hello__metadata_entry__get_table(void) {
-    return &lifeline__session__v1__hello__metadata_entry__table;
+extern const LifelineMessageTable lifeline__session__v1__hello__metadata_entry_x7952adb1__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__hello__metadata_entry_x7952adb1__get_table(void) {
+    return &lifeline__session__v1__hello__metadata_entry_x7952adb1__table;
 }
 extern const LifelineMessageTable lifeline__session__v1__welcome__table;
 static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__welcome__get_table(void) {
     return &lifeline__session__v1__welcome__table;
 }
-extern const LifelineMessageTable lifeline__session__v1__welcome__metadata_entry__table;
-static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__welcome__metadata_entry__get_table(void) {
-    return &lifeline__session__v1__welcome__metadata_entry__table;
+extern const LifelineMessageTable lifeline__session__v1__welcome__metadata_entry_x8ce04c65__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__welcome__metadata_entry_x8ce04c65__get_table(void) {
+    return &lifeline__session__v1__welcome__metadata_entry_x8ce04c65__table;
 }
 extern const LifelineMessageTable lifeline__session__v1__progress__table;
 static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__progress__get_table(void) {
@@ -61,17 +61,17 @@ extern const LifelineMessageTable lifeline__session__v1__push__table;
 static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__push__get_table(void) {
     return &lifeline__session__v1__push__table;
 }
-extern const LifelineMessageTable lifeline__session__v1__push__metadata_entry__table;
-static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__push__metadata_entry__get_table(void) {
-    return &lifeline__session__v1__push__metadata_entry__table;
+extern const LifelineMessageTable lifeline__session__v1__push__metadata_entry_x685fdc95__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__push__metadata_entry_x685fdc95__get_table(void) {
+    return &lifeline__session__v1__push__metadata_entry_x685fdc95__table;
 }
 extern const LifelineMessageTable lifeline__session__v1__request__table;
 static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__request__get_table(void) {
     return &lifeline__session__v1__request__table;
 }
-extern const LifelineMessageTable lifeline__session__v1__request__metadata_entry__table;
-static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__request__metadata_entry__get_table(void) {
-    return &lifeline__session__v1__request__metadata_entry__table;
+extern const LifelineMessageTable lifeline__session__v1__request__metadata_entry_x590bd5cc__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__request__metadata_entry_x590bd5cc__get_table(void) {
+    return &lifeline__session__v1__request__metadata_entry_x590bd5cc__table;
 }
 extern const LifelineMessageTable lifeline__session__v1__request_part__table;
 static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__request_part__get_table(void) {
@@ -89,9 +89,9 @@ extern const LifelineMessageTable lifeline__session__v1__response__table;
 static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__response__get_table(void) {
     return &lifeline__session__v1__response__table;
 }
-extern const LifelineMessageTable lifeline__session__v1__response__metadata_entry__table;
-static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__response__metadata_entry__get_table(void) {
-    return &lifeline__session__v1__response__metadata_entry__table;
+extern const LifelineMessageTable lifeline__session__v1__response__metadata_entry_x170b5a46__table;
+static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__response__metadata_entry_x170b5a46__get_table(void) {
+    return &lifeline__session__v1__response__metadata_entry_x170b5a46__table;
 }
 extern const LifelineMessageTable lifeline__session__v1__cancel__table;
 static inline const LifelineMessageTable *_Nonnull lifeline__session__v1__cancel__get_table(void) {

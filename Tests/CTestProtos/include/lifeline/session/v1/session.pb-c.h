@@ -18,9 +18,9 @@ PROTOBUF_C__BEGIN_DECLS
 
 typedef struct Lifeline__Session__V1__Frame Lifeline__Session__V1__Frame;
 typedef struct Lifeline__Session__V1__Hello Lifeline__Session__V1__Hello;
-typedef struct Lifeline__Session__V1__Hello__MetadataEntry Lifeline__Session__V1__Hello__MetadataEntry;
+typedef struct Lifeline__Session__V1__Hello__MetadataEntryX7952adb1 Lifeline__Session__V1__Hello__MetadataEntryX7952adb1;
 typedef struct Lifeline__Session__V1__Welcome Lifeline__Session__V1__Welcome;
-typedef struct Lifeline__Session__V1__Welcome__MetadataEntry Lifeline__Session__V1__Welcome__MetadataEntry;
+typedef struct Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65 Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65;
 typedef struct Lifeline__Session__V1__Progress Lifeline__Session__V1__Progress;
 typedef struct Lifeline__Session__V1__Terms Lifeline__Session__V1__Terms;
 typedef struct Lifeline__Session__V1__Goodbye Lifeline__Session__V1__Goodbye;
@@ -30,14 +30,14 @@ typedef struct Lifeline__Session__V1__Acknowledgement Lifeline__Session__V1__Ack
 typedef struct Lifeline__Session__V1__Credit Lifeline__Session__V1__Credit;
 typedef struct Lifeline__Session__V1__Method Lifeline__Session__V1__Method;
 typedef struct Lifeline__Session__V1__Push Lifeline__Session__V1__Push;
-typedef struct Lifeline__Session__V1__Push__MetadataEntry Lifeline__Session__V1__Push__MetadataEntry;
+typedef struct Lifeline__Session__V1__Push__MetadataEntryX685fdc95 Lifeline__Session__V1__Push__MetadataEntryX685fdc95;
 typedef struct Lifeline__Session__V1__Request Lifeline__Session__V1__Request;
-typedef struct Lifeline__Session__V1__Request__MetadataEntry Lifeline__Session__V1__Request__MetadataEntry;
+typedef struct Lifeline__Session__V1__Request__MetadataEntryX590bd5cc Lifeline__Session__V1__Request__MetadataEntryX590bd5cc;
 typedef struct Lifeline__Session__V1__RequestPart Lifeline__Session__V1__RequestPart;
 typedef struct Lifeline__Session__V1__RequestEnd Lifeline__Session__V1__RequestEnd;
 typedef struct Lifeline__Session__V1__ResponsePart Lifeline__Session__V1__ResponsePart;
 typedef struct Lifeline__Session__V1__Response Lifeline__Session__V1__Response;
-typedef struct Lifeline__Session__V1__Response__MetadataEntry Lifeline__Session__V1__Response__MetadataEntry;
+typedef struct Lifeline__Session__V1__Response__MetadataEntryX170b5a46 Lifeline__Session__V1__Response__MetadataEntryX170b5a46;
 typedef struct Lifeline__Session__V1__Cancel Lifeline__Session__V1__Cancel;
 typedef struct Lifeline__Session__V1__Blank Lifeline__Session__V1__Blank;
 
@@ -104,14 +104,14 @@ struct  Lifeline__Session__V1__Frame
     , LIFELINE__SESSION__V1__FRAME__KIND__NOT_SET, {0} }
 
 
-struct  Lifeline__Session__V1__Hello__MetadataEntry
+struct  Lifeline__Session__V1__Hello__MetadataEntryX7952adb1
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   ProtobufCBinaryData value;
 };
-#define LIFELINE__SESSION__V1__HELLO__METADATA_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&lifeline__session__v1__hello__metadata_entry__descriptor) \
+#define LIFELINE__SESSION__V1__HELLO__METADATA_ENTRY_X7952ADB1__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__session__v1__hello__metadata_entry_x7952adb1__descriptor) \
     , {0,NULL}, {0,NULL} }
 
 
@@ -127,21 +127,21 @@ struct  Lifeline__Session__V1__Hello
   Lifeline__Session__V1__Terms *terms;
   ProtobufCBinaryData name;
   size_t n_metadata;
-  Lifeline__Session__V1__Hello__MetadataEntry **metadata;
+  Lifeline__Session__V1__Hello__MetadataEntryX7952adb1 **metadata;
 };
 #define LIFELINE__SESSION__V1__HELLO__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&lifeline__session__v1__hello__descriptor) \
     , 0, 0, {0,NULL}, {0,NULL}, 0, NULL, NULL, {0,NULL}, 0,NULL }
 
 
-struct  Lifeline__Session__V1__Welcome__MetadataEntry
+struct  Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   ProtobufCBinaryData value;
 };
-#define LIFELINE__SESSION__V1__WELCOME__METADATA_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&lifeline__session__v1__welcome__metadata_entry__descriptor) \
+#define LIFELINE__SESSION__V1__WELCOME__METADATA_ENTRY_X8CE04C65__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__session__v1__welcome__metadata_entry_x8ce04c65__descriptor) \
     , {0,NULL}, {0,NULL} }
 
 
@@ -156,7 +156,7 @@ struct  Lifeline__Session__V1__Welcome
   Lifeline__Session__V1__Progress *progress;
   Lifeline__Session__V1__Terms *terms;
   size_t n_metadata;
-  Lifeline__Session__V1__Welcome__MetadataEntry **metadata;
+  Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65 **metadata;
 };
 #define LIFELINE__SESSION__V1__WELCOME__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&lifeline__session__v1__welcome__descriptor) \
@@ -258,14 +258,14 @@ struct  Lifeline__Session__V1__Method
     , 0, {0,NULL} }
 
 
-struct  Lifeline__Session__V1__Push__MetadataEntry
+struct  Lifeline__Session__V1__Push__MetadataEntryX685fdc95
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   ProtobufCBinaryData value;
 };
-#define LIFELINE__SESSION__V1__PUSH__METADATA_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&lifeline__session__v1__push__metadata_entry__descriptor) \
+#define LIFELINE__SESSION__V1__PUSH__METADATA_ENTRY_X685FDC95__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__session__v1__push__metadata_entry_x685fdc95__descriptor) \
     , {0,NULL}, {0,NULL} }
 
 
@@ -274,7 +274,7 @@ struct  Lifeline__Session__V1__Push
   ProtobufCMessage base;
   uint32_t method;
   size_t n_metadata;
-  Lifeline__Session__V1__Push__MetadataEntry **metadata;
+  Lifeline__Session__V1__Push__MetadataEntryX685fdc95 **metadata;
   ProtobufCBinaryData payload;
 };
 #define LIFELINE__SESSION__V1__PUSH__INIT \
@@ -282,14 +282,14 @@ struct  Lifeline__Session__V1__Push
     , 0, 0,NULL, {0,NULL} }
 
 
-struct  Lifeline__Session__V1__Request__MetadataEntry
+struct  Lifeline__Session__V1__Request__MetadataEntryX590bd5cc
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   ProtobufCBinaryData value;
 };
-#define LIFELINE__SESSION__V1__REQUEST__METADATA_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&lifeline__session__v1__request__metadata_entry__descriptor) \
+#define LIFELINE__SESSION__V1__REQUEST__METADATA_ENTRY_X590BD5CC__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__session__v1__request__metadata_entry_x590bd5cc__descriptor) \
     , {0,NULL}, {0,NULL} }
 
 
@@ -301,7 +301,7 @@ struct  Lifeline__Session__V1__Request
   uint32_t method;
   protobuf_c_boolean parts_follow;
   size_t n_metadata;
-  Lifeline__Session__V1__Request__MetadataEntry **metadata;
+  Lifeline__Session__V1__Request__MetadataEntryX590bd5cc **metadata;
   ProtobufCBinaryData payload;
 };
 #define LIFELINE__SESSION__V1__REQUEST__INIT \
@@ -341,14 +341,14 @@ struct  Lifeline__Session__V1__ResponsePart
     , 0, {0,NULL} }
 
 
-struct  Lifeline__Session__V1__Response__MetadataEntry
+struct  Lifeline__Session__V1__Response__MetadataEntryX170b5a46
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   ProtobufCBinaryData value;
 };
-#define LIFELINE__SESSION__V1__RESPONSE__METADATA_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&lifeline__session__v1__response__metadata_entry__descriptor) \
+#define LIFELINE__SESSION__V1__RESPONSE__METADATA_ENTRY_X170B5A46__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&lifeline__session__v1__response__metadata_entry_x170b5a46__descriptor) \
     , {0,NULL}, {0,NULL} }
 
 
@@ -361,7 +361,7 @@ struct  Lifeline__Session__V1__Response
   size_t n_details;
   Google__Protobuf__Any **details;
   size_t n_metadata;
-  Lifeline__Session__V1__Response__MetadataEntry **metadata;
+  Lifeline__Session__V1__Response__MetadataEntryX170b5a46 **metadata;
   ProtobufCBinaryData payload;
 };
 #define LIFELINE__SESSION__V1__RESPONSE__INIT \
@@ -393,14 +393,14 @@ struct  Lifeline__Session__V1__Blank
 typedef void (*Lifeline__Session__V1__Frame_Closure)
                  (const Lifeline__Session__V1__Frame *message,
                   void *closure_data);
-typedef void (*Lifeline__Session__V1__Hello__MetadataEntry_Closure)
-                 (const Lifeline__Session__V1__Hello__MetadataEntry *message,
+typedef void (*Lifeline__Session__V1__Hello__MetadataEntryX7952adb1_Closure)
+                 (const Lifeline__Session__V1__Hello__MetadataEntryX7952adb1 *message,
                   void *closure_data);
 typedef void (*Lifeline__Session__V1__Hello_Closure)
                  (const Lifeline__Session__V1__Hello *message,
                   void *closure_data);
-typedef void (*Lifeline__Session__V1__Welcome__MetadataEntry_Closure)
-                 (const Lifeline__Session__V1__Welcome__MetadataEntry *message,
+typedef void (*Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65_Closure)
+                 (const Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65 *message,
                   void *closure_data);
 typedef void (*Lifeline__Session__V1__Welcome_Closure)
                  (const Lifeline__Session__V1__Welcome *message,
@@ -429,14 +429,14 @@ typedef void (*Lifeline__Session__V1__Credit_Closure)
 typedef void (*Lifeline__Session__V1__Method_Closure)
                  (const Lifeline__Session__V1__Method *message,
                   void *closure_data);
-typedef void (*Lifeline__Session__V1__Push__MetadataEntry_Closure)
-                 (const Lifeline__Session__V1__Push__MetadataEntry *message,
+typedef void (*Lifeline__Session__V1__Push__MetadataEntryX685fdc95_Closure)
+                 (const Lifeline__Session__V1__Push__MetadataEntryX685fdc95 *message,
                   void *closure_data);
 typedef void (*Lifeline__Session__V1__Push_Closure)
                  (const Lifeline__Session__V1__Push *message,
                   void *closure_data);
-typedef void (*Lifeline__Session__V1__Request__MetadataEntry_Closure)
-                 (const Lifeline__Session__V1__Request__MetadataEntry *message,
+typedef void (*Lifeline__Session__V1__Request__MetadataEntryX590bd5cc_Closure)
+                 (const Lifeline__Session__V1__Request__MetadataEntryX590bd5cc *message,
                   void *closure_data);
 typedef void (*Lifeline__Session__V1__Request_Closure)
                  (const Lifeline__Session__V1__Request *message,
@@ -450,8 +450,8 @@ typedef void (*Lifeline__Session__V1__RequestEnd_Closure)
 typedef void (*Lifeline__Session__V1__ResponsePart_Closure)
                  (const Lifeline__Session__V1__ResponsePart *message,
                   void *closure_data);
-typedef void (*Lifeline__Session__V1__Response__MetadataEntry_Closure)
-                 (const Lifeline__Session__V1__Response__MetadataEntry *message,
+typedef void (*Lifeline__Session__V1__Response__MetadataEntryX170b5a46_Closure)
+                 (const Lifeline__Session__V1__Response__MetadataEntryX170b5a46 *message,
                   void *closure_data);
 typedef void (*Lifeline__Session__V1__Response_Closure)
                  (const Lifeline__Session__V1__Response *message,
@@ -470,9 +470,9 @@ typedef void (*Lifeline__Session__V1__Blank_Closure)
 
 extern const ProtobufCMessageDescriptor lifeline__session__v1__frame__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__hello__descriptor;
-extern const ProtobufCMessageDescriptor lifeline__session__v1__hello__metadata_entry__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__session__v1__hello__metadata_entry_x7952adb1__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__welcome__descriptor;
-extern const ProtobufCMessageDescriptor lifeline__session__v1__welcome__metadata_entry__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__session__v1__welcome__metadata_entry_x8ce04c65__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__progress__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__terms__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__goodbye__descriptor;
@@ -482,14 +482,14 @@ extern const ProtobufCMessageDescriptor lifeline__session__v1__acknowledgement__
 extern const ProtobufCMessageDescriptor lifeline__session__v1__credit__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__method__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__push__descriptor;
-extern const ProtobufCMessageDescriptor lifeline__session__v1__push__metadata_entry__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__session__v1__push__metadata_entry_x685fdc95__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__request__descriptor;
-extern const ProtobufCMessageDescriptor lifeline__session__v1__request__metadata_entry__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__session__v1__request__metadata_entry_x590bd5cc__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__request_part__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__request_end__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__response_part__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__response__descriptor;
-extern const ProtobufCMessageDescriptor lifeline__session__v1__response__metadata_entry__descriptor;
+extern const ProtobufCMessageDescriptor lifeline__session__v1__response__metadata_entry_x170b5a46__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__cancel__descriptor;
 extern const ProtobufCMessageDescriptor lifeline__session__v1__blank__descriptor;
 
