@@ -93,6 +93,8 @@ let messages: [Target] = [
     swift("LifelineMessages", "CProtobufC", "CLifelineMessages"),
     c("CLifelineWellKnownTypes", "CLifelineMessages"),
     swift("LifelineWellKnownTypes", "LifelineMessages", "CLifelineWellKnownTypes"),
+    c("CLifelineDescriptorTypes", "CLifelineMessages"),
+    swift("LifelineDescriptorTypes", "LifelineMessages", "CLifelineDescriptorTypes"),
     c("CLifelineProtos", "CLifelineMessages", "CLifelineWellKnownTypes"),
     swift("LifelineProtos", "LifelineMessages", "LifelineWellKnownTypes", "CLifelineProtos"),
 ]
@@ -239,8 +241,21 @@ let unitTests: [Target] = [
         .nioConcurrencyHelpers,
         .nioCore
     ),
-    c("CTestProtos", path: "Tests/CTestProtos", "CLifelineMessages", "CLifelineWellKnownTypes"),
-    swift("TestProtos", path: "Tests/TestProtos", "LifelineMessages", "LifelineWellKnownTypes", "CTestProtos"),
+    c(
+        "CTestProtos",
+        path: "Tests/CTestProtos",
+        "CLifelineDescriptorTypes",
+        "CLifelineMessages",
+        "CLifelineWellKnownTypes"
+    ),
+    swift(
+        "TestProtos",
+        path: "Tests/TestProtos",
+        "CTestProtos",
+        "LifelineDescriptorTypes",
+        "LifelineMessages",
+        "LifelineWellKnownTypes"
+    ),
     c("CTestServices", path: "Tests/CTestServices", "CLifelineMessages", "CLifelineWellKnownTypes"),
     swift(
         "TestServices",
@@ -486,7 +501,10 @@ let package = Package(
         .library(name: "Lifeline", targets: ["Lifeline"]),
         .library(name: "LifelineOlderFramings", targets: ["LifelineOlderFramings"]),
         .library(name: "LifelineReachability", targets: ["LifelineReachability"]),
-        .library(name: "LifelineMessages", targets: ["LifelineMessages", "LifelineWellKnownTypes"]),
+        .library(
+            name: "LifelineMessages",
+            targets: ["LifelineDescriptorTypes", "LifelineMessages", "LifelineWellKnownTypes"]
+        ),
         .library(name: "LifelineTesting", targets: ["LifelineTesting"]),
         .executable(name: "lifeline", targets: ["LifelineCLI"]),
         .plugin(name: "GenerateMessages", targets: ["GenerateMessages"]),

@@ -61,7 +61,9 @@ std::map<std::pair<const LifelineMessageTable *, uint32_t>, const LifelineMessag
 
 const Message *generated_prototype(const std::string &name) {
     const Descriptor *type = google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(name);
-    return type == nullptr ? nullptr : google::protobuf::MessageFactory::generated_factory()->GetPrototype(type);
+    bool is_usable = type != nullptr && type->file()->name() != "google/protobuf/descriptor.proto"
+                     && type->file()->package() != "google.protobuf.compiler";
+    return is_usable ? google::protobuf::MessageFactory::generated_factory()->GetPrototype(type) : nullptr;
 }
 
 }  // namespace

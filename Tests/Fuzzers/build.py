@@ -10,7 +10,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 FUZZERS = ROOT / "Tests/Fuzzers"
 # Another clang may have no tail calls, or no part of what the Swift toolchain's is linked with.
 CLANG = Path(shutil.which("swift") or sys.exit("Swift is not installed.")).resolve().with_name("clang")
-C_SOURCES = ["Sources/CLifelineMessages", "Sources/CLifelineWellKnownTypes", "Tests/CTestProtos"]
+C_SOURCES = ["Sources/CLifelineMessages", "Sources/CLifelineWellKnownTypes", "Sources/CLifelineDescriptorTypes",
+             "Tests/CTestProtos"]
 C_FLAGS = ["-std=c11", "-g", "-O1", "-fno-omit-frame-pointer", "-Wall", "-Wextra", "-Werror",
            "-fno-sanitize-recover=all"]
 SANITIZERS = "address,undefined"

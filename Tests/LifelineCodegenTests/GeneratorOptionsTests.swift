@@ -64,6 +64,8 @@ import Testing
         #expect(module("a/bc/x.proto") == "A")
         #expect(module("ab/x.proto") == "Sample")
         #expect(module("google/protobuf/any.proto") == "LifelineWellKnownTypes")
+        #expect(module("google/protobuf/descriptor.proto") == "LifelineDescriptorTypes")
+        #expect(module("google/protobuf/compiler/plugin.proto") == "LifelineDescriptorTypes")
         #expect(options.module(ofFile: "a/b/c.proto", isGeneratedHere: true).swift == "Sample")
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import SwiftProtobuf
 import SwiftProtobufPluginLibrary
 import Testing
 
@@ -272,6 +273,57 @@ import Testing
         let header = repository.appending(path: "Sources/CLifelineMessages/include/lifeline_table.h")
         let table = try String(contentsOf: header, encoding: .utf8)
         #expect(table.contains("\n#define LIFELINE_INTERFACE_VERSION \(version)\n"))
+    }
+
+    // MARK: Description of the file
+
+    /// Without names in JSON that follow from the others, but with options that nobody knows.
+    @Test func theFileIsDescribed() throws {
+        let text = try source(
+            """
+            syntax = "proto3";
+            import "google/protobuf/descriptor.proto";
+            extend google.protobuf.MessageOptions { int32 custom = 50000; }
+            // A comment.
+            message M {
+              option (custom) = 7;
+              message N {}
+              map<string, N> foo_bar = 1;
+              int32 other = 2 [json_name = "another"];
+            }
+            """
+        )
+        #expect(text.contains("extern const LifelineFile lifeline_file_google_2fprotobuf_2fdescriptor LIFELINE_WEAK;"))
+        #expect(text.contains("_messages[] = {\n    &pb__m__table,\n    &pb__m__n__table,\n    &pb__m__foo_bar_entry__table,"))
+        #expect(text.contains("    .file = &lifeline_file_test,\n"))
+
+        let literal = try #require(text.firstMatch(of: /lifeline_file_test_bytes\[\] =\n([^;]*);/)).output.1
+        var bytes: [UInt8] = []
+        for line in literal.split(separator: "\n") {
+            var rest = line.drop { $0 == " " }.dropFirst().dropLast()
+            while let character = rest.popFirst() {
+                if character == "\\" {
+                    bytes.append(try #require(UInt8(rest.prefix(3), radix: 8)))
+                    rest.removeFirst(3)
+                } else {
+                    bytes += character.utf8
+                }
+            }
+        }
+        #expect(text.contains(".bytes = lifeline_file_test_bytes, .count = \(bytes.count),"))
+        let file = try Google_Protobuf_FileDescriptorProto(serializedBytes: bytes)
+        #expect(file.name == "test.proto" && !file.hasSourceCodeInfo)
+        let message = try #require(file.messageType.first)
+        #expect(message.field.map(\.name) == ["foo_bar", "other"])
+        #expect(message.field.map(\.jsonName) == ["", "another"])
+        #expect(Array(message.options.unknownFields.data) == [0x80, 0xB5, 0x18, 7])
+    }
+
+    /// Files without messages are described as well, for others import them.
+    @Test func filesWithoutMessagesAreDescribed() throws {
+        let text = try source(#"syntax = "proto3"; enum E { A = 0; }"#)
+        #expect(text.contains("#include \"lifeline_table.h\""))
+        #expect(text.contains("    .messages = NULL, .message_count = 0};"))
     }
 
     // MARK: Groups

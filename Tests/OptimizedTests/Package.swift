@@ -27,10 +27,18 @@ let package = Package(
         swift("LifelineMessages", "CProtobufC", "CLifelineMessages"),
         c("CLifelineWellKnownTypes", "CLifelineMessages"),
         swift("LifelineWellKnownTypes", "LifelineMessages", "CLifelineWellKnownTypes"),
+        c("CLifelineDescriptorTypes", "CLifelineMessages"),
+        swift("LifelineDescriptorTypes", "LifelineMessages", "CLifelineDescriptorTypes"),
         c("CLifelineProtos", "CLifelineMessages", "CLifelineWellKnownTypes"),
         swift("LifelineProtos", "LifelineMessages", "LifelineWellKnownTypes", "CLifelineProtos"),
-        c("CTestProtos", "CLifelineMessages", "CLifelineWellKnownTypes"),
-        swift("TestProtos", "LifelineMessages", "LifelineWellKnownTypes", "CTestProtos"),
+        c("CTestProtos", "CLifelineDescriptorTypes", "CLifelineMessages", "CLifelineWellKnownTypes"),
+        swift(
+            "TestProtos",
+            "CTestProtos",
+            "LifelineDescriptorTypes",
+            "LifelineMessages",
+            "LifelineWellKnownTypes"
+        ),
         .target(
             name: "LifelineTestSupport",
             path: "Links/LifelineTestSupport",

@@ -1,3 +1,4 @@
+internal import SwiftProtobuf
 package import SwiftProtobufPluginLibrary
 
 /// Answers one request of protoc's: for each .proto file the C of protobuf-c, the tables, and the Swift that wraps it.
@@ -28,13 +29,13 @@ package struct CodeGenerator {
     }
 
     private func files(
-        for request: Google_Protobuf_Compiler_CodeGeneratorRequest
+        for original: Google_Protobuf_Compiler_CodeGeneratorRequest
     ) throws -> [File] {
+        var request = original
         let options = try GeneratorOptions(parameter: request.parameter)
         try SchemaCheck.check(request.protoFile)
         try checkPaths(of: request.fileToGenerate, options: options)
 
-        var request = request
         request.protoFile = request.protoFile.map(ExtensionMessages.declared)
         let generated = options.services == .only ? [] : Set(request.fileToGenerate)
         let schema = Schema(DescriptorSet(protos: request.protoFile)) { file in
@@ -64,12 +65,14 @@ package struct CodeGenerator {
         for index in files.indices {
             files[index].name = options.cPath(ofProtobufCFile: files[index].name)
         }
+        let protos = Dictionary(original.protoFile.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
         for file in descriptors {
             let tables = TableGenerator(file: file, schema: schema)
-            if let header = tables.header(), let source = tables.source() {
+            if let header = tables.header() {
                 files.append(File(name: options.cHeaderPath(for: file.name, suffix: ".lifeline.h"), content: header))
-                files.append(File(name: options.cSourcePath(for: file.name, suffix: ".lifeline.c"), content: source))
             }
+            let source = try tables.source(describedBy: FileDescription(protos[file.name] ?? .init()))
+            files.append(File(name: options.cSourcePath(for: file.name, suffix: ".lifeline.c"), content: source))
             files.append(swift(file))
         }
         return files

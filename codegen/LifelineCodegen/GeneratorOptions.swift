@@ -34,7 +34,10 @@ package struct GeneratorOptions: Equatable {
     package private(set) var services = Services.withMessages
     /// By path of a .proto file or of a folder.
     package private(set) var modules = [
-        "google/protobuf": Module(swift: "LifelineWellKnownTypes", c: "CLifelineWellKnownTypes")
+        "google/protobuf": Module(swift: "LifelineWellKnownTypes", c: "CLifelineWellKnownTypes"),
+        // Apart, for programs link the types of a module even when they do not use them.
+        "google/protobuf/compiler": Module(swift: "LifelineDescriptorTypes", c: "CLifelineDescriptorTypes"),
+        "google/protobuf/descriptor.proto": Module(swift: "LifelineDescriptorTypes", c: "CLifelineDescriptorTypes"),
     ]
 
     /// Reads protoc's parameter: `key=value` pairs with commas between them.

@@ -13,7 +13,7 @@ struct NameTable {
             if offsets[Array(name.utf8)] == nil {
                 offsets[Array(name.utf8)] = byteCount
                 // The string literal ends the last name.
-                text += (text.isEmpty ? "" : "\\000") + Self.escaped(name)
+                text += (text.isEmpty ? "" : "\\000") + name.utf8.cLiteral
                 byteCount += name.utf8.count + 1
             }
             self.names.append((offsets[Array(name.utf8)] ?? 0, name.utf8.count))
@@ -23,17 +23,6 @@ struct NameTable {
             let (left, right) = (names[$0].utf8, names[$1].utf8)
             return left.count != right.count ? left.count < right.count : left.lexicographicallyPrecedes(right)
         }
-    }
-
-    /// As a part of a C string literal. Names in JSON may hold anything.
-    private static func escaped(_ name: String) -> String {
-        name.utf8.map { byte in
-            let isPlain = (0x20...0x7E).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
-            if isPlain && byte != UInt8(ascii: "?") { return String(Unicode.Scalar(byte)) }
-            // Three digits, so that none that follows belongs to it.
-            let octal = String(byte, radix: 8)
-            return "\\" + String(repeating: "0", count: 3 - octal.count) + octal
-        }.joined()
     }
 
     /// Defines the arrays that ``value(as:)`` refers to.
@@ -51,5 +40,18 @@ struct NameTable {
     func value(as prefix: String) -> String {
         "{.text = \(prefix)__name_text, .names = \(prefix)__name_entries, .order = \(prefix)__name_order, "
             + ".order_count = \(order.count)}"
+    }
+}
+
+extension Sequence<UInt8> {
+    /// As a part of a C string literal.
+    var cLiteral: String {
+        map { byte in
+            let isPlain = (0x20...0x7E).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+            if isPlain && byte != UInt8(ascii: "?") { return String(Unicode.Scalar(byte)) }
+            // Three digits, so that none that follows belongs to it.
+            let octal = String(byte, radix: 8)
+            return "\\" + String(repeating: "0", count: 3 - octal.count) + octal
+        }.joined()
     }
 }

@@ -7,6 +7,22 @@
 
 #include <stddef.h>
 
+static const char lifeline_file_story_bytes[] =
+    "\012\013story.proto\022\020example.story.v1\0420\012\013TellR"
+    "equest\022\014\012\004seed\030\001 \001(\004\022\023\012\013token_count\030\002 \001("
+    "\015\042%\012\005Token\022\016\012\006number\030\001 \001(\015\022\014\012\004text\030\002 \001(\011"
+    "2O\012\013Storyteller\022@\012\004Tell\022\035.example.story."
+    "v1.TellRequest\032\027.example.story.v1.Token0"
+    "\001b\006proto3";
+static const LifelineMessageTable *const lifeline_file_story_messages[] = {
+    &example__story__v1__tell_request__table,
+    &example__story__v1__token__table,
+};
+const LifelineFile lifeline_file_story = {
+    .path = "story.proto", .bytes = lifeline_file_story_bytes, .count = 209,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_story_messages, .message_count = 2};
+
 static const Example__Story__V1__TellRequest example__story__v1__tell_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&example__story__v1__tell_request__descriptor)};
 static const LifelineField example__story__v1__tell_request__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -38,6 +54,7 @@ const LifelineMessageTable example__story__v1__tell_request__table = {
         [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Example__Story__V1__TellRequest, token_count), 0),
     },
     .names = {.text = example__story__v1__tell_request__name_text, .names = example__story__v1__tell_request__name_entries, .order = example__story__v1__tell_request__name_order, .order_count = 3},
+    .file = &lifeline_file_story,
 };
 
 static const Example__Story__V1__Token example__story__v1__token__default = {.base = PROTOBUF_C_MESSAGE_INIT(&example__story__v1__token__descriptor)};
@@ -71,5 +88,6 @@ const LifelineMessageTable example__story__v1__token__table = {
         [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Example__Story__V1__Token, text), 0),
     },
     .names = {.text = example__story__v1__token__name_text, .names = example__story__v1__token__name_entries, .order = example__story__v1__token__name_order, .order_count = 2},
+    .file = &lifeline_file_story,
 };
 

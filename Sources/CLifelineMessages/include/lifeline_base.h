@@ -17,4 +17,7 @@
 // For functions that become other code for each constant they are called with: a type, or a kind of presence.
 #define LIFELINE_ALWAYS_INLINE static inline __attribute__((always_inline))
 
+// For a declaration of a constant that need not be linked: its address is then NULL.
+#define LIFELINE_WEAK __attribute__((weak))
+
 #endif

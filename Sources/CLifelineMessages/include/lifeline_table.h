@@ -67,6 +67,7 @@ enum {
 #define LIFELINE_INTERFACE_VERSION 3
 
 typedef struct LifelineMessageTable LifelineMessageTable;
+typedef struct LifelineFile LifelineFile;
 
 // Where a name stands in a text that has many: so a name takes no pointer, which would have to be relocated.
 typedef struct LifelineName {
@@ -157,7 +158,7 @@ struct LifelineMessageTable {
     // How to read a field, by five bits of the first byte of its tag: see LIFELINE_DISPATCH.
     uint64_t dispatch[LIFELINE_DISPATCH_COUNT];
 
-    // From here on, for JSON, text and errors only: neither decoding nor encoding touches it.
+    // From here on, for JSON, text, errors and reflection only: neither decoding nor encoding touches it.
 
     // Of the field `fields[i]`: names[2 * i] as in the .proto file, and names[2 * i + 1] in JSON.
     LifelineNames names;
@@ -165,6 +166,20 @@ struct LifelineMessageTable {
     // Of an extension, which is the only field, the message that has it; see lifeline_extensions.h. Its name is the
     // extension's full name in brackets, in text format and in JSON.
     const LifelineMessageTable *_Nullable extended;
+    // The .proto file that declares the message. NULL in the table of a message whose type is known only at run time.
+    const LifelineFile *_Nullable file;
+};
+
+// A .proto file, for reflection.
+struct LifelineFile {
+    const char *path;   // by which other files import it
+    const char *bytes;  // a google.protobuf.FileDescriptorProto with all options, but without positions and comments
+    // The imported files; NULL where one is not linked, as it was imported for its options only.
+    const LifelineFile *_Nullable const *_Nullable dependencies;
+    const LifelineMessageTable *_Nonnull const *_Nullable messages;  // all, each directly followed by those nested in it
+    uint32_t count;                                                  // of `bytes`
+    uint32_t dependency_count;
+    uint32_t message_count;
 };
 
 // An entry of a table's `dispatch`: all that the decoder needs to read a field, in one word. Its index is `first byte

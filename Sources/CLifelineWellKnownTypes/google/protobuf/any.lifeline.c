@@ -7,6 +7,21 @@
 
 #include <stddef.h>
 
+static const char lifeline_file_google_2fprotobuf_2fany_bytes[] =
+    "\012\031google/protobuf/any.proto\022\017google.prot"
+    "obuf\042&\012\003Any\022\020\012\010type_url\030\001 \001(\011\022\015\012\005value\030\002"
+    " \001(\014Bv\012\023com.google.protobufB\010AnyProtoP\001Z"
+    ",google.golang.org/protobuf/types/known/"
+    "anypb\242\002\003GPB\252\002\036Google.Protobuf.WellKnownT"
+    "ypesb\006proto3";
+static const LifelineMessageTable *const lifeline_file_google_2fprotobuf_2fany_messages[] = {
+    &google__protobuf__any__table,
+};
+const LifelineFile lifeline_file_google_2fprotobuf_2fany = {
+    .path = "google/protobuf/any.proto", .bytes = lifeline_file_google_2fprotobuf_2fany_bytes, .count = 212,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_google_2fprotobuf_2fany_messages, .message_count = 1};
+
 static const Google__Protobuf__Any google__protobuf__any__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__any__descriptor)};
 static const LifelineField google__protobuf__any__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -39,5 +54,6 @@ const LifelineMessageTable google__protobuf__any__table = {
     },
     .names = {.text = google__protobuf__any__name_text, .names = google__protobuf__any__name_entries, .order = google__protobuf__any__name_order, .order_count = 3},
     .well_known = LIFELINE_WELL_KNOWN_ANY,
+    .file = &lifeline_file_google_2fprotobuf_2fany,
 };
 

@@ -20,6 +20,42 @@ static const LifelineEnum enum_0 = {
     .alias_numbers = NULL,
     .count = 2, .flags = 0};
 
+static const char lifeline_file_google_2fprotobuf_2fapi_bytes[] =
+    "\012\031google/protobuf/api.proto\022\017google.prot"
+    "obuf\032$google/protobuf/source_context.pro"
+    "to\032\032google/protobuf/type.proto\042\201\002\012\003Api\022\014"
+    "\012\004name\030\001 \001(\011\022(\012\007methods\030\002 \003(\0132\027.google.p"
+    "rotobuf.Method\022(\012\007options\030\003 \003(\0132\027.google"
+    ".protobuf.Option\022\017\012\007version\030\004 \001(\011\0226\012\016sou"
+    "rce_context\030\005 \001(\0132\036.google.protobuf.Sour"
+    "ceContext\022&\012\006mixins\030\006 \003(\0132\026.google.proto"
+    "buf.Mixin\022'\012\006syntax\030\007 \001(\0162\027.google.proto"
+    "buf.Syntax\042\325\001\012\006Method\022\014\012\004name\030\001 \001(\011\022\030\012\020r"
+    "equest_type_url\030\002 \001(\011\022\031\012\021request_streami"
+    "ng\030\003 \001(\010\022\031\012\021response_type_url\030\004 \001(\011\022\032\012\022r"
+    "esponse_streaming\030\005 \001(\010\022(\012\007options\030\006 \003(\013"
+    "2\027.google.protobuf.Option\022'\012\006syntax\030\007 \001("
+    "\0162\027.google.protobuf.Syntax\042#\012\005Mixin\022\014\012\004n"
+    "ame\030\001 \001(\011\022\014\012\004root\030\002 \001(\011Bv\012\023com.google.pr"
+    "otobufB\010ApiProtoP\001Z,google.golang.org/pr"
+    "otobuf/types/known/apipb\242\002\003GPB\252\002\036Google."
+    "Protobuf.WellKnownTypesb\006proto3";
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fsource_5fcontext LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2ftype LIFELINE_WEAK;
+static const LifelineFile *const lifeline_file_google_2fprotobuf_2fapi_dependencies[] = {
+    &lifeline_file_google_2fprotobuf_2fsource_5fcontext,
+    &lifeline_file_google_2fprotobuf_2ftype,
+};
+static const LifelineMessageTable *const lifeline_file_google_2fprotobuf_2fapi_messages[] = {
+    &google__protobuf__api__table,
+    &google__protobuf__method__table,
+    &google__protobuf__mixin__table,
+};
+const LifelineFile lifeline_file_google_2fprotobuf_2fapi = {
+    .path = "google/protobuf/api.proto", .bytes = lifeline_file_google_2fprotobuf_2fapi_bytes, .count = 751,
+    .dependencies = lifeline_file_google_2fprotobuf_2fapi_dependencies, .dependency_count = 2,
+    .messages = lifeline_file_google_2fprotobuf_2fapi_messages, .message_count = 3};
+
 static const Google__Protobuf__Api google__protobuf__api__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__api__descriptor)};
 static const LifelineField google__protobuf__api__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -81,6 +117,7 @@ const LifelineMessageTable google__protobuf__api__table = {
         [7] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x38, 0, offsetof(Google__Protobuf__Api, syntax), 0),
     },
     .names = {.text = google__protobuf__api__name_text, .names = google__protobuf__api__name_entries, .order = google__protobuf__api__name_order, .order_count = 8},
+    .file = &lifeline_file_google_2fprotobuf_2fapi,
 };
 
 static const Google__Protobuf__Method google__protobuf__method__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__method__descriptor)};
@@ -144,6 +181,7 @@ const LifelineMessageTable google__protobuf__method__table = {
         [7] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x38, 0, offsetof(Google__Protobuf__Method, syntax), 0),
     },
     .names = {.text = google__protobuf__method__name_text, .names = google__protobuf__method__name_entries, .order = google__protobuf__method__name_order, .order_count = 11},
+    .file = &lifeline_file_google_2fprotobuf_2fapi,
 };
 
 static const Google__Protobuf__Mixin google__protobuf__mixin__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__mixin__descriptor)};
@@ -177,5 +215,6 @@ const LifelineMessageTable google__protobuf__mixin__table = {
         [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Google__Protobuf__Mixin, root), 0),
     },
     .names = {.text = google__protobuf__mixin__name_text, .names = google__protobuf__mixin__name_entries, .order = google__protobuf__mixin__name_order, .order_count = 2},
+    .file = &lifeline_file_google_2fprotobuf_2fapi,
 };
 

@@ -7,6 +7,21 @@
 
 #include <stddef.h>
 
+static const char lifeline_file_google_2fprotobuf_2fduration_bytes[] =
+    "\012\036google/protobuf/duration.proto\022\017google"
+    ".protobuf\042*\012\010Duration\022\017\012\007seconds\030\001 \001(\003\022\015"
+    "\012\005nanos\030\002 \001(\005B\203\001\012\023com.google.protobufB\015D"
+    "urationProtoP\001Z1google.golang.org/protob"
+    "uf/types/known/durationpb\370\001\001\242\002\003GPB\252\002\036Goo"
+    "gle.Protobuf.WellKnownTypesb\006proto3";
+static const LifelineMessageTable *const lifeline_file_google_2fprotobuf_2fduration_messages[] = {
+    &google__protobuf__duration__table,
+};
+const LifelineFile lifeline_file_google_2fprotobuf_2fduration = {
+    .path = "google/protobuf/duration.proto", .bytes = lifeline_file_google_2fprotobuf_2fduration_bytes, .count = 235,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_google_2fprotobuf_2fduration_messages, .message_count = 1};
+
 static const Google__Protobuf__Duration google__protobuf__duration__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__duration__descriptor)};
 static const LifelineField google__protobuf__duration__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -39,5 +54,6 @@ const LifelineMessageTable google__protobuf__duration__table = {
     },
     .names = {.text = google__protobuf__duration__name_text, .names = google__protobuf__duration__name_entries, .order = google__protobuf__duration__name_order, .order_count = 2},
     .well_known = LIFELINE_WELL_KNOWN_DURATION,
+    .file = &lifeline_file_google_2fprotobuf_2fduration,
 };
 

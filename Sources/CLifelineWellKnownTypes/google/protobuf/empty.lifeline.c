@@ -7,6 +7,20 @@
 
 #include <stddef.h>
 
+static const char lifeline_file_google_2fprotobuf_2fempty_bytes[] =
+    "\012\033google/protobuf/empty.proto\022\017google.pr"
+    "otobuf\042\007\012\005EmptyB}\012\023com.google.protobufB\012"
+    "EmptyProtoP\001Z.google.golang.org/protobuf"
+    "/types/known/emptypb\370\001\001\242\002\003GPB\252\002\036Google.P"
+    "rotobuf.WellKnownTypesb\006proto3";
+static const LifelineMessageTable *const lifeline_file_google_2fprotobuf_2fempty_messages[] = {
+    &google__protobuf__empty__table,
+};
+const LifelineFile lifeline_file_google_2fprotobuf_2fempty = {
+    .path = "google/protobuf/empty.proto", .bytes = lifeline_file_google_2fprotobuf_2fempty_bytes, .count = 190,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_google_2fprotobuf_2fempty_messages, .message_count = 1};
+
 static const Google__Protobuf__Empty google__protobuf__empty__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__empty__descriptor)};
 const LifelineMessageTable google__protobuf__empty__table = {
     .full_name = "google.protobuf.Empty",
@@ -18,5 +32,6 @@ const LifelineMessageTable google__protobuf__empty__table = {
     .dense_count = 0,
     .size = sizeof(Google__Protobuf__Empty),
     .flags = 0,
+    .file = &lifeline_file_google_2fprotobuf_2fempty,
 };
 

@@ -7,6 +7,21 @@
 
 #include <stddef.h>
 
+static const char lifeline_file_google_2fprotobuf_2ffield_5fmask_bytes[] =
+    "\012 google/protobuf/field_mask.proto\022\017goog"
+    "le.protobuf\042\032\012\011FieldMask\022\015\012\005paths\030\001 \003(\011B"
+    "\205\001\012\023com.google.protobufB\016FieldMaskProtoP"
+    "\001Z2google.golang.org/protobuf/types/know"
+    "n/fieldmaskpb\370\001\001\242\002\003GPB\252\002\036Google.Protobuf"
+    ".WellKnownTypesb\006proto3";
+static const LifelineMessageTable *const lifeline_file_google_2fprotobuf_2ffield_5fmask_messages[] = {
+    &google__protobuf__field_mask__table,
+};
+const LifelineFile lifeline_file_google_2fprotobuf_2ffield_5fmask = {
+    .path = "google/protobuf/field_mask.proto", .bytes = lifeline_file_google_2fprotobuf_2ffield_5fmask_bytes, .count = 223,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_google_2fprotobuf_2ffield_5fmask_messages, .message_count = 1};
+
 static const Google__Protobuf__FieldMask google__protobuf__field_mask__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__field_mask__descriptor)};
 static const LifelineField google__protobuf__field_mask__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_REPEATED,
@@ -33,5 +48,6 @@ const LifelineMessageTable google__protobuf__field_mask__table = {
     },
     .names = {.text = google__protobuf__field_mask__name_text, .names = google__protobuf__field_mask__name_entries, .order = google__protobuf__field_mask__name_order, .order_count = 1},
     .well_known = LIFELINE_WELL_KNOWN_FIELD_MASK,
+    .file = &lifeline_file_google_2fprotobuf_2ffield_5fmask,
 };
 

@@ -7,6 +7,21 @@
 
 #include <stddef.h>
 
+static const char lifeline_file_google_2fprotobuf_2fsource_5fcontext_bytes[] =
+    "\012$google/protobuf/source_context.proto\022\017"
+    "google.protobuf\042\042\012\015SourceContext\022\021\012\011file"
+    "_name\030\001 \001(\011B\212\001\012\023com.google.protobufB\022Sou"
+    "rceContextProtoP\001Z6google.golang.org/pro"
+    "tobuf/types/known/sourcecontextpb\242\002\003GPB\252"
+    "\002\036Google.Protobuf.WellKnownTypesb\006proto3";
+static const LifelineMessageTable *const lifeline_file_google_2fprotobuf_2fsource_5fcontext_messages[] = {
+    &google__protobuf__source_context__table,
+};
+const LifelineFile lifeline_file_google_2fprotobuf_2fsource_5fcontext = {
+    .path = "google/protobuf/source_context.proto", .bytes = lifeline_file_google_2fprotobuf_2fsource_5fcontext_bytes, .count = 240,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_google_2fprotobuf_2fsource_5fcontext_messages, .message_count = 1};
+
 static const Google__Protobuf__SourceContext google__protobuf__source_context__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__source_context__descriptor)};
 static const LifelineField google__protobuf__source_context__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -32,5 +47,6 @@ const LifelineMessageTable google__protobuf__source_context__table = {
         [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Google__Protobuf__SourceContext, file_name), 0),
     },
     .names = {.text = google__protobuf__source_context__name_text, .names = google__protobuf__source_context__name_entries, .order = google__protobuf__source_context__name_order, .order_count = 2},
+    .file = &lifeline_file_google_2fprotobuf_2fsource_5fcontext,
 };
 

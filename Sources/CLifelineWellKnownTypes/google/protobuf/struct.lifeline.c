@@ -18,6 +18,34 @@ static const LifelineEnum enum_0 = {
     .alias_numbers = NULL,
     .count = 1, .flags = LIFELINE_ENUM_NULL_VALUE};
 
+static const char lifeline_file_google_2fprotobuf_2fstruct_bytes[] =
+    "\012\034google/protobuf/struct.proto\022\017google.p"
+    "rotobuf\042\204\001\012\006Struct\0223\012\006fields\030\001 \003(\0132#.goo"
+    "gle.protobuf.Struct.FieldsEntry\032E\012\013Field"
+    "sEntry\022\013\012\003key\030\001 \001(\011\022%\012\005value\030\002 \001(\0132\026.goo"
+    "gle.protobuf.Value:\0028\001\042\352\001\012\005Value\0220\012\012null"
+    "_value\030\001 \001(\0162\032.google.protobuf.NullValue"
+    "H\000\022\026\012\014number_value\030\002 \001(\001H\000\022\026\012\014string_val"
+    "ue\030\003 \001(\011H\000\022\024\012\012bool_value\030\004 \001(\010H\000\022/\012\014stru"
+    "ct_value\030\005 \001(\0132\027.google.protobuf.StructH"
+    "\000\0220\012\012list_value\030\006 \001(\0132\032.google.protobuf."
+    "ListValueH\000B\006\012\004kind\0423\012\011ListValue\022&\012\006valu"
+    "es\030\001 \003(\0132\026.google.protobuf.Value*\033\012\011Null"
+    "Value\022\016\012\012NULL_VALUE\020\000B\177\012\023com.google.prot"
+    "obufB\013StructProtoP\001Z/google.golang.org/p"
+    "rotobuf/types/known/structpb\370\001\001\242\002\003GPB\252\002\036"
+    "Google.Protobuf.WellKnownTypesb\006proto3";
+static const LifelineMessageTable *const lifeline_file_google_2fprotobuf_2fstruct_messages[] = {
+    &google__protobuf__struct__table,
+    &google__protobuf__struct__fields_entry_x9d7aea57__table,
+    &google__protobuf__value__table,
+    &google__protobuf__list_value__table,
+};
+const LifelineFile lifeline_file_google_2fprotobuf_2fstruct = {
+    .path = "google/protobuf/struct.proto", .bytes = lifeline_file_google_2fprotobuf_2fstruct_bytes, .count = 638,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_google_2fprotobuf_2fstruct_messages, .message_count = 4};
+
 static const Google__Protobuf__Struct google__protobuf__struct__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__struct__descriptor)};
 static const LifelineField google__protobuf__struct__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
@@ -44,6 +72,7 @@ const LifelineMessageTable google__protobuf__struct__table = {
     },
     .names = {.text = google__protobuf__struct__name_text, .names = google__protobuf__struct__name_entries, .order = google__protobuf__struct__name_order, .order_count = 1},
     .well_known = LIFELINE_WELL_KNOWN_STRUCT,
+    .file = &lifeline_file_google_2fprotobuf_2fstruct,
 };
 
 _Static_assert(offsetof(Google__Protobuf__Struct__FieldsEntryX9d7aea57, key) == sizeof(ProtobufCMessage), "key of google.protobuf.Struct.FieldsEntry");
@@ -81,6 +110,7 @@ const LifelineMessageTable google__protobuf__struct__fields_entry_x9d7aea57__tab
         [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Google__Protobuf__Struct__FieldsEntryX9d7aea57, value), 0),
     },
     .names = {.text = google__protobuf__struct__fields_entry_x9d7aea57__name_text, .names = google__protobuf__struct__fields_entry_x9d7aea57__name_entries, .order = google__protobuf__struct__fields_entry_x9d7aea57__name_order, .order_count = 2},
+    .file = &lifeline_file_google_2fprotobuf_2fstruct,
 };
 
 static const Google__Protobuf__Value google__protobuf__value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__value__descriptor)};
@@ -139,6 +169,7 @@ const LifelineMessageTable google__protobuf__value__table = {
     },
     .names = {.text = google__protobuf__value__name_text, .names = google__protobuf__value__name_entries, .order = google__protobuf__value__name_order, .order_count = 12},
     .well_known = LIFELINE_WELL_KNOWN_VALUE,
+    .file = &lifeline_file_google_2fprotobuf_2fstruct,
 };
 
 static const Google__Protobuf__ListValue google__protobuf__list_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__list_value__descriptor)};
@@ -167,5 +198,6 @@ const LifelineMessageTable google__protobuf__list_value__table = {
     },
     .names = {.text = google__protobuf__list_value__name_text, .names = google__protobuf__list_value__name_entries, .order = google__protobuf__list_value__name_order, .order_count = 1},
     .well_known = LIFELINE_WELL_KNOWN_LIST_VALUE,
+    .file = &lifeline_file_google_2fprotobuf_2fstruct,
 };
 

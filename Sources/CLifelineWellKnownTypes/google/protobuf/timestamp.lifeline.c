@@ -7,6 +7,21 @@
 
 #include <stddef.h>
 
+static const char lifeline_file_google_2fprotobuf_2ftimestamp_bytes[] =
+    "\012\037google/protobuf/timestamp.proto\022\017googl"
+    "e.protobuf\042+\012\011Timestamp\022\017\012\007seconds\030\001 \001(\003"
+    "\022\015\012\005nanos\030\002 \001(\005B\205\001\012\023com.google.protobufB"
+    "\016TimestampProtoP\001Z2google.golang.org/pro"
+    "tobuf/types/known/timestamppb\370\001\001\242\002\003GPB\252\002"
+    "\036Google.Protobuf.WellKnownTypesb\006proto3";
+static const LifelineMessageTable *const lifeline_file_google_2fprotobuf_2ftimestamp_messages[] = {
+    &google__protobuf__timestamp__table,
+};
+const LifelineFile lifeline_file_google_2fprotobuf_2ftimestamp = {
+    .path = "google/protobuf/timestamp.proto", .bytes = lifeline_file_google_2fprotobuf_2ftimestamp_bytes, .count = 239,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_google_2fprotobuf_2ftimestamp_messages, .message_count = 1};
+
 static const Google__Protobuf__Timestamp google__protobuf__timestamp__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__timestamp__descriptor)};
 static const LifelineField google__protobuf__timestamp__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -39,5 +54,6 @@ const LifelineMessageTable google__protobuf__timestamp__table = {
     },
     .names = {.text = google__protobuf__timestamp__name_text, .names = google__protobuf__timestamp__name_entries, .order = google__protobuf__timestamp__name_order, .order_count = 2},
     .well_known = LIFELINE_WELL_KNOWN_TIMESTAMP,
+    .file = &lifeline_file_google_2fprotobuf_2ftimestamp,
 };
 

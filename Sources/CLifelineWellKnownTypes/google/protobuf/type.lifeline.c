@@ -42,6 +42,65 @@ static const LifelineEnum enum_2 = {
     .alias_numbers = NULL,
     .count = 2, .flags = 0};
 
+static const char lifeline_file_google_2fprotobuf_2ftype_bytes[] =
+    "\012\032google/protobuf/type.proto\022\017google.pro"
+    "tobuf\032\031google/protobuf/any.proto\032$google"
+    "/protobuf/source_context.proto\042\327\001\012\004Type\022"
+    "\014\012\004name\030\001 \001(\011\022&\012\006fields\030\002 \003(\0132\026.google.p"
+    "rotobuf.Field\022\016\012\006oneofs\030\003 \003(\011\022(\012\007options"
+    "\030\004 \003(\0132\027.google.protobuf.Option\0226\012\016sourc"
+    "e_context\030\005 \001(\0132\036.google.protobuf.Source"
+    "Context\022'\012\006syntax\030\006 \001(\0162\027.google.protobu"
+    "f.Syntax\042\325\005\012\005Field\022)\012\004kind\030\001 \001(\0162\033.googl"
+    "e.protobuf.Field.Kind\0227\012\013cardinality\030\002 \001"
+    "(\0162\042.google.protobuf.Field.Cardinality\022\016"
+    "\012\006number\030\003 \001(\005\022\014\012\004name\030\004 \001(\011\022\020\012\010type_url"
+    "\030\006 \001(\011\022\023\012\013oneof_index\030\007 \001(\005\022\016\012\006packed\030\010 "
+    "\001(\010\022(\012\007options\030\011 \003(\0132\027.google.protobuf.O"
+    "ption\022\021\012\011json_name\030\012 \001(\011\022\025\012\015default_valu"
+    "e\030\013 \001(\011\042\310\002\012\004Kind\022\020\012\014TYPE_UNKNOWN\020\000\022\017\012\013TY"
+    "PE_DOUBLE\020\001\022\016\012\012TYPE_FLOAT\020\002\022\016\012\012TYPE_INT6"
+    "4\020\003\022\017\012\013TYPE_UINT64\020\004\022\016\012\012TYPE_INT32\020\005\022\020\012\014"
+    "TYPE_FIXED64\020\006\022\020\012\014TYPE_FIXED32\020\007\022\015\012\011TYPE"
+    "_BOOL\020\010\022\017\012\013TYPE_STRING\020\011\022\016\012\012TYPE_GROUP\020\012"
+    "\022\020\012\014TYPE_MESSAGE\020\013\022\016\012\012TYPE_BYTES\020\014\022\017\012\013TY"
+    "PE_UINT32\020\015\022\015\012\011TYPE_ENUM\020\016\022\021\012\015TYPE_SFIXE"
+    "D32\020\017\022\021\012\015TYPE_SFIXED64\020\020\022\017\012\013TYPE_SINT32\020"
+    "\021\022\017\012\013TYPE_SINT64\020\022\042t\012\013Cardinality\022\027\012\023CAR"
+    "DINALITY_UNKNOWN\020\000\022\030\012\024CARDINALITY_OPTION"
+    "AL\020\001\022\030\012\024CARDINALITY_REQUIRED\020\002\022\030\012\024CARDIN"
+    "ALITY_REPEATED\020\003\042\316\001\012\004Enum\022\014\012\004name\030\001 \001(\011\022"
+    "-\012\011enumvalue\030\002 \003(\0132\032.google.protobuf.Enu"
+    "mValue\022(\012\007options\030\003 \003(\0132\027.google.protobu"
+    "f.Option\0226\012\016source_context\030\004 \001(\0132\036.googl"
+    "e.protobuf.SourceContext\022'\012\006syntax\030\005 \001(\016"
+    "2\027.google.protobuf.Syntax\042S\012\011EnumValue\022\014"
+    "\012\004name\030\001 \001(\011\022\016\012\006number\030\002 \001(\005\022(\012\007options\030"
+    "\003 \003(\0132\027.google.protobuf.Option\042;\012\006Option"
+    "\022\014\012\004name\030\001 \001(\011\022#\012\005value\030\002 \001(\0132\024.google.p"
+    "rotobuf.Any*.\012\006Syntax\022\021\012\015SYNTAX_PROTO2\020\000"
+    "\022\021\012\015SYNTAX_PROTO3\020\001B{\012\023com.google.protob"
+    "ufB\011TypeProtoP\001Z-google.golang.org/proto"
+    "buf/types/known/typepb\370\001\001\242\002\003GPB\252\002\036Google"
+    ".Protobuf.WellKnownTypesb\006proto3";
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fany LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fsource_5fcontext LIFELINE_WEAK;
+static const LifelineFile *const lifeline_file_google_2fprotobuf_2ftype_dependencies[] = {
+    &lifeline_file_google_2fprotobuf_2fany,
+    &lifeline_file_google_2fprotobuf_2fsource_5fcontext,
+};
+static const LifelineMessageTable *const lifeline_file_google_2fprotobuf_2ftype_messages[] = {
+    &google__protobuf__type__table,
+    &google__protobuf__field__table,
+    &google__protobuf__enum__table,
+    &google__protobuf__enum_value__table,
+    &google__protobuf__option__table,
+};
+const LifelineFile lifeline_file_google_2fprotobuf_2ftype = {
+    .path = "google/protobuf/type.proto", .bytes = lifeline_file_google_2fprotobuf_2ftype_bytes, .count = 1592,
+    .dependencies = lifeline_file_google_2fprotobuf_2ftype_dependencies, .dependency_count = 2,
+    .messages = lifeline_file_google_2fprotobuf_2ftype_messages, .message_count = 5};
+
 static const Google__Protobuf__Type google__protobuf__type__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__type__descriptor)};
 static const LifelineField google__protobuf__type__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -97,6 +156,7 @@ const LifelineMessageTable google__protobuf__type__table = {
         [6] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x30, 0, offsetof(Google__Protobuf__Type, syntax), 0),
     },
     .names = {.text = google__protobuf__type__name_text, .names = google__protobuf__type__name_entries, .order = google__protobuf__type__name_order, .order_count = 7},
+    .file = &lifeline_file_google_2fprotobuf_2ftype,
 };
 
 static const Google__Protobuf__Field google__protobuf__field__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__field__descriptor)};
@@ -178,6 +238,7 @@ const LifelineMessageTable google__protobuf__field__table = {
         [11] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x5A, 0, offsetof(Google__Protobuf__Field, default_value), 0),
     },
     .names = {.text = google__protobuf__field__name_text, .names = google__protobuf__field__name_entries, .order = google__protobuf__field__name_order, .order_count = 14},
+    .file = &lifeline_file_google_2fprotobuf_2ftype,
 };
 
 static const Google__Protobuf__Enum google__protobuf__enum__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__enum__descriptor)};
@@ -229,6 +290,7 @@ const LifelineMessageTable google__protobuf__enum__table = {
         [5] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x28, 0, offsetof(Google__Protobuf__Enum, syntax), 0),
     },
     .names = {.text = google__protobuf__enum__name_text, .names = google__protobuf__enum__name_entries, .order = google__protobuf__enum__name_order, .order_count = 6},
+    .file = &lifeline_file_google_2fprotobuf_2ftype,
 };
 
 static const Google__Protobuf__EnumValue google__protobuf__enum_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__enum_value__descriptor)};
@@ -268,6 +330,7 @@ const LifelineMessageTable google__protobuf__enum_value__table = {
         [3] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x1A, 2, offsetof(Google__Protobuf__EnumValue, options), offsetof(Google__Protobuf__EnumValue, n_options)),
     },
     .names = {.text = google__protobuf__enum_value__name_text, .names = google__protobuf__enum_value__name_entries, .order = google__protobuf__enum_value__name_order, .order_count = 3},
+    .file = &lifeline_file_google_2fprotobuf_2ftype,
 };
 
 static const Google__Protobuf__Option google__protobuf__option__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__option__descriptor)};
@@ -301,5 +364,6 @@ const LifelineMessageTable google__protobuf__option__table = {
         [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Google__Protobuf__Option, value), 0),
     },
     .names = {.text = google__protobuf__option__name_text, .names = google__protobuf__option__name_entries, .order = google__protobuf__option__name_order, .order_count = 2},
+    .file = &lifeline_file_google_2fprotobuf_2ftype,
 };
 

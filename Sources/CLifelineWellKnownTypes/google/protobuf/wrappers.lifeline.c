@@ -7,6 +7,35 @@
 
 #include <stddef.h>
 
+static const char lifeline_file_google_2fprotobuf_2fwrappers_bytes[] =
+    "\012\036google/protobuf/wrappers.proto\022\017google"
+    ".protobuf\042\034\012\013DoubleValue\022\015\012\005value\030\001 \001(\001\042"
+    "\033\012\012FloatValue\022\015\012\005value\030\001 \001(\002\042\033\012\012Int64Val"
+    "ue\022\015\012\005value\030\001 \001(\003\042\034\012\013UInt64Value\022\015\012\005valu"
+    "e\030\001 \001(\004\042\033\012\012Int32Value\022\015\012\005value\030\001 \001(\005\042\034\012\013"
+    "UInt32Value\022\015\012\005value\030\001 \001(\015\042\032\012\011BoolValue\022"
+    "\015\012\005value\030\001 \001(\010\042\034\012\013StringValue\022\015\012\005value\030\001"
+    " \001(\011\042\033\012\012BytesValue\022\015\012\005value\030\001 \001(\014B\203\001\012\023co"
+    "m.google.protobufB\015WrappersProtoP\001Z1goog"
+    "le.golang.org/protobuf/types/known/wrapp"
+    "erspb\370\001\001\242\002\003GPB\252\002\036Google.Protobuf.WellKno"
+    "wnTypesb\006proto3";
+static const LifelineMessageTable *const lifeline_file_google_2fprotobuf_2fwrappers_messages[] = {
+    &google__protobuf__double_value__table,
+    &google__protobuf__float_value__table,
+    &google__protobuf__int64_value__table,
+    &google__protobuf__uint64_value_x6d1f6866__table,
+    &google__protobuf__int32_value__table,
+    &google__protobuf__uint32_value_x72e11e7f__table,
+    &google__protobuf__bool_value__table,
+    &google__protobuf__string_value__table,
+    &google__protobuf__bytes_value__table,
+};
+const LifelineFile lifeline_file_google_2fprotobuf_2fwrappers = {
+    .path = "google/protobuf/wrappers.proto", .bytes = lifeline_file_google_2fprotobuf_2fwrappers_bytes, .count = 455,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_google_2fprotobuf_2fwrappers_messages, .message_count = 9};
+
 static const Google__Protobuf__DoubleValue google__protobuf__double_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__double_value__descriptor)};
 static const LifelineField google__protobuf__double_value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -33,6 +62,7 @@ const LifelineMessageTable google__protobuf__double_value__table = {
     },
     .names = {.text = google__protobuf__double_value__name_text, .names = google__protobuf__double_value__name_entries, .order = google__protobuf__double_value__name_order, .order_count = 1},
     .well_known = LIFELINE_WELL_KNOWN_WRAPPER,
+    .file = &lifeline_file_google_2fprotobuf_2fwrappers,
 };
 
 static const Google__Protobuf__FloatValue google__protobuf__float_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__float_value__descriptor)};
@@ -61,6 +91,7 @@ const LifelineMessageTable google__protobuf__float_value__table = {
     },
     .names = {.text = google__protobuf__float_value__name_text, .names = google__protobuf__float_value__name_entries, .order = google__protobuf__float_value__name_order, .order_count = 1},
     .well_known = LIFELINE_WELL_KNOWN_WRAPPER,
+    .file = &lifeline_file_google_2fprotobuf_2fwrappers,
 };
 
 static const Google__Protobuf__Int64Value google__protobuf__int64_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__int64_value__descriptor)};
@@ -89,6 +120,7 @@ const LifelineMessageTable google__protobuf__int64_value__table = {
     },
     .names = {.text = google__protobuf__int64_value__name_text, .names = google__protobuf__int64_value__name_entries, .order = google__protobuf__int64_value__name_order, .order_count = 1},
     .well_known = LIFELINE_WELL_KNOWN_WRAPPER,
+    .file = &lifeline_file_google_2fprotobuf_2fwrappers,
 };
 
 static const Google__Protobuf__UInt64ValueX6d1f6866 google__protobuf__uint64_value_x6d1f6866__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__uint64_value_x6d1f6866__descriptor)};
@@ -117,6 +149,7 @@ const LifelineMessageTable google__protobuf__uint64_value_x6d1f6866__table = {
     },
     .names = {.text = google__protobuf__uint64_value_x6d1f6866__name_text, .names = google__protobuf__uint64_value_x6d1f6866__name_entries, .order = google__protobuf__uint64_value_x6d1f6866__name_order, .order_count = 1},
     .well_known = LIFELINE_WELL_KNOWN_WRAPPER,
+    .file = &lifeline_file_google_2fprotobuf_2fwrappers,
 };
 
 static const Google__Protobuf__Int32Value google__protobuf__int32_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__int32_value__descriptor)};
@@ -145,6 +178,7 @@ const LifelineMessageTable google__protobuf__int32_value__table = {
     },
     .names = {.text = google__protobuf__int32_value__name_text, .names = google__protobuf__int32_value__name_entries, .order = google__protobuf__int32_value__name_order, .order_count = 1},
     .well_known = LIFELINE_WELL_KNOWN_WRAPPER,
+    .file = &lifeline_file_google_2fprotobuf_2fwrappers,
 };
 
 static const Google__Protobuf__UInt32ValueX72e11e7f google__protobuf__uint32_value_x72e11e7f__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__uint32_value_x72e11e7f__descriptor)};
@@ -173,6 +207,7 @@ const LifelineMessageTable google__protobuf__uint32_value_x72e11e7f__table = {
     },
     .names = {.text = google__protobuf__uint32_value_x72e11e7f__name_text, .names = google__protobuf__uint32_value_x72e11e7f__name_entries, .order = google__protobuf__uint32_value_x72e11e7f__name_order, .order_count = 1},
     .well_known = LIFELINE_WELL_KNOWN_WRAPPER,
+    .file = &lifeline_file_google_2fprotobuf_2fwrappers,
 };
 
 static const Google__Protobuf__BoolValue google__protobuf__bool_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__bool_value__descriptor)};
@@ -201,6 +236,7 @@ const LifelineMessageTable google__protobuf__bool_value__table = {
     },
     .names = {.text = google__protobuf__bool_value__name_text, .names = google__protobuf__bool_value__name_entries, .order = google__protobuf__bool_value__name_order, .order_count = 1},
     .well_known = LIFELINE_WELL_KNOWN_WRAPPER,
+    .file = &lifeline_file_google_2fprotobuf_2fwrappers,
 };
 
 static const Google__Protobuf__StringValue google__protobuf__string_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__string_value__descriptor)};
@@ -229,6 +265,7 @@ const LifelineMessageTable google__protobuf__string_value__table = {
     },
     .names = {.text = google__protobuf__string_value__name_text, .names = google__protobuf__string_value__name_entries, .order = google__protobuf__string_value__name_order, .order_count = 1},
     .well_known = LIFELINE_WELL_KNOWN_WRAPPER,
+    .file = &lifeline_file_google_2fprotobuf_2fwrappers,
 };
 
 static const Google__Protobuf__BytesValue google__protobuf__bytes_value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__bytes_value__descriptor)};
@@ -257,5 +294,6 @@ const LifelineMessageTable google__protobuf__bytes_value__table = {
     },
     .names = {.text = google__protobuf__bytes_value__name_text, .names = google__protobuf__bytes_value__name_entries, .order = google__protobuf__bytes_value__name_order, .order_count = 1},
     .well_known = LIFELINE_WELL_KNOWN_WRAPPER,
+    .file = &lifeline_file_google_2fprotobuf_2fwrappers,
 };
 

@@ -7,6 +7,21 @@
 
 #include <stddef.h>
 
+static const char lifeline_file_test_2fcomments_2fcomments_bytes[] =
+    "\012\034test/comments/comments.proto\022\015test.com"
+    "ments\042\257\001\012\011Commented\022\017\012\007slashes\030\001 \001(\011\022\015\012\005"
+    "lines\030\002 \001(\011\022\015\012\005block\030\003 \001(\011\022\030\012\020carriage_r"
+    "eturns\030\004 \001(\011\022\022\012\012separators\030\005 \001(\011\022\016\012\006mark"
+    "up\030\006 \001(\011\022\020\012\006chosen\030\007 \001(\011H\000\042\031\012\006Nested\022\017\012\013"
+    "NESTED_ZERO\020\000B\010\012\006choice";
+static const LifelineMessageTable *const lifeline_file_test_2fcomments_2fcomments_messages[] = {
+    &test__comments__commented__table,
+};
+const LifelineFile lifeline_file_test_2fcomments_2fcomments = {
+    .path = "test/comments/comments.proto", .bytes = lifeline_file_test_2fcomments_2fcomments_bytes, .count = 223,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_test_2fcomments_2fcomments_messages, .message_count = 1};
+
 static const Test__Comments__Commented test__comments__commented__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__comments__commented__descriptor)};
 static const LifelineField test__comments__commented__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
@@ -68,5 +83,6 @@ const LifelineMessageTable test__comments__commented__table = {
         [7] = LIFELINE_DISPATCH(BYTES, MARKED, 0x3A, 7, offsetof(Test__Comments__Commented, chosen), offsetof(Test__Comments__Commented, choice_case)),
     },
     .names = {.text = test__comments__commented__name_text, .names = test__comments__commented__name_entries, .order = test__comments__commented__name_order, .order_count = 8},
+    .file = &lifeline_file_test_2fcomments_2fcomments,
 };
 

@@ -19,6 +19,31 @@ static const LifelineEnum enum_0 = {
     .alias_numbers = enum_0_alias_numbers,
     .count = 2, .flags = 0};
 
+static const char lifeline_file_test_2fcomments_2fdeprecated_bytes[] =
+    "\012\036test/comments/deprecated.proto\022\015test.c"
+    "omments\042\373\002\012\012Deprecated\022\021\012\005plain\030\001 \001(\005B\002\030"
+    "\001\022\026\012\005maybe\030\002 \001(\011B\002\030\001H\001\210\001\001\022/\012\004many\030\003 \003(\0162"
+    "\035.test.comments.DeprecatedKindB\002\030\001\0229\012\006ma"
+    "pped\030\004 \003(\0132%.test.comments.Deprecated.Ma"
+    "ppedEntryB\002\030\001\022/\012\006nested\030\005 \001(\0132\031.test.com"
+    "ments.DeprecatedB\002\030\001H\000\022\022\012\004data\030\006 \001(\014B\002\030\001"
+    "H\000\022/\012\004kind\030\007 \001(\0162\035.test.comments.Depreca"
+    "tedKindB\002\030\001\032H\012\013MappedEntry\022\013\012\003key\030\001 \001(\011\022"
+    "(\012\005value\030\002 \001(\0132\031.test.comments.Deprecate"
+    "d:\0028\001:\002\030\001B\010\012\006choiceB\010\012\006_maybe*w\012\016Depreca"
+    "tedKind\022#\012\033DEPRECATED_KIND_UNSPECIFIED\020\000"
+    "\032\002\010\001\022\033\012\023DEPRECATED_KIND_OLD\020\001\032\002\010\001\022\035\012\025DEP"
+    "RECATED_KIND_ALIAS\020\001\032\002\010\001\032\004\020\001\030\001B\003\270\001\001b\006pro"
+    "to3";
+static const LifelineMessageTable *const lifeline_file_test_2fcomments_2fdeprecated_messages[] = {
+    &test__comments__deprecated__table,
+    &test__comments__deprecated__mapped_entry__table,
+};
+const LifelineFile lifeline_file_test_2fcomments_2fdeprecated = {
+    .path = "test/comments/deprecated.proto", .bytes = lifeline_file_test_2fcomments_2fdeprecated_bytes, .count = 563,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_test_2fcomments_2fdeprecated_messages, .message_count = 2};
+
 static const Test__Comments__Deprecated test__comments__deprecated__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__comments__deprecated__descriptor)};
 static const LifelineField test__comments__deprecated__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -40,7 +65,7 @@ static const LifelineField test__comments__deprecated__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Comments__Deprecated, mapped),
      .quantifier_offset = offsetof(Test__Comments__Deprecated, n_mapped), .encoded_tag = 0x2200000000000001,
-     .message = &test__comments__deprecated__mapped_entry_xe7f3fbad__table, .enumeration = NULL},
+     .message = &test__comments__deprecated__mapped_entry__table, .enumeration = NULL},
     {.number = 5, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Comments__Deprecated, nested),
@@ -80,42 +105,44 @@ const LifelineMessageTable test__comments__deprecated__table = {
         [7] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x38, 0, offsetof(Test__Comments__Deprecated, kind), 0),
     },
     .names = {.text = test__comments__deprecated__name_text, .names = test__comments__deprecated__name_entries, .order = test__comments__deprecated__name_order, .order_count = 7},
+    .file = &lifeline_file_test_2fcomments_2fdeprecated,
 };
 
-_Static_assert(offsetof(Test__Comments__Deprecated__MappedEntryXe7f3fbad, key) == sizeof(ProtobufCMessage), "key of test.comments.Deprecated.MappedEntry");
+_Static_assert(offsetof(Test__Comments__Deprecated__MappedEntry, key) == sizeof(ProtobufCMessage), "key of test.comments.Deprecated.MappedEntry");
 _Static_assert(
-    offsetof(Test__Comments__Deprecated__MappedEntryXe7f3fbad, value) == (offsetof(Test__Comments__Deprecated__MappedEntryXe7f3fbad, key) + sizeof(((Test__Comments__Deprecated__MappedEntryXe7f3fbad *)0)->key) + _Alignof(__typeof__(((Test__Comments__Deprecated__MappedEntryXe7f3fbad *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Comments__Deprecated__MappedEntryXe7f3fbad *)0)->value)) * _Alignof(__typeof__(((Test__Comments__Deprecated__MappedEntryXe7f3fbad *)0)->value)),
+    offsetof(Test__Comments__Deprecated__MappedEntry, value) == (offsetof(Test__Comments__Deprecated__MappedEntry, key) + sizeof(((Test__Comments__Deprecated__MappedEntry *)0)->key) + _Alignof(__typeof__(((Test__Comments__Deprecated__MappedEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Comments__Deprecated__MappedEntry *)0)->value)) * _Alignof(__typeof__(((Test__Comments__Deprecated__MappedEntry *)0)->value)),
     "value of test.comments.Deprecated.MappedEntry");
-static const Test__Comments__Deprecated__MappedEntryXe7f3fbad test__comments__deprecated__mapped_entry_xe7f3fbad__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__comments__deprecated__mapped_entry_xe7f3fbad__descriptor)};
-static const LifelineField test__comments__deprecated__mapped_entry_xe7f3fbad__fields[] = {
+static const Test__Comments__Deprecated__MappedEntry test__comments__deprecated__mapped_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__comments__deprecated__mapped_entry__descriptor)};
+static const LifelineField test__comments__deprecated__mapped_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Comments__Deprecated__MappedEntryXe7f3fbad, key),
+     .offset = offsetof(Test__Comments__Deprecated__MappedEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Comments__Deprecated__MappedEntryXe7f3fbad, value),
+     .offset = offsetof(Test__Comments__Deprecated__MappedEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &test__comments__deprecated__table, .enumeration = NULL},
 };
-static const char test__comments__deprecated__mapped_entry_xe7f3fbad__name_text[] = "key\000value";
-static const LifelineName test__comments__deprecated__mapped_entry_xe7f3fbad__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__comments__deprecated__mapped_entry_xe7f3fbad__name_order[] = {0, 2};
-const LifelineMessageTable test__comments__deprecated__mapped_entry_xe7f3fbad__table = {
+static const char test__comments__deprecated__mapped_entry__name_text[] = "key\000value";
+static const LifelineName test__comments__deprecated__mapped_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__comments__deprecated__mapped_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__comments__deprecated__mapped_entry__table = {
     .full_name = "test.comments.Deprecated.MappedEntry",
-    .default_instance = &test__comments__deprecated__mapped_entry_xe7f3fbad__default,
-    .fields = test__comments__deprecated__mapped_entry_xe7f3fbad__fields,
+    .default_instance = &test__comments__deprecated__mapped_entry__default,
+    .fields = test__comments__deprecated__mapped_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Comments__Deprecated__MappedEntryXe7f3fbad),
+    .size = sizeof(Test__Comments__Deprecated__MappedEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Comments__Deprecated__MappedEntryXe7f3fbad, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Comments__Deprecated__MappedEntryXe7f3fbad, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Comments__Deprecated__MappedEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Comments__Deprecated__MappedEntry, value), 0),
     },
-    .names = {.text = test__comments__deprecated__mapped_entry_xe7f3fbad__name_text, .names = test__comments__deprecated__mapped_entry_xe7f3fbad__name_entries, .order = test__comments__deprecated__mapped_entry_xe7f3fbad__name_order, .order_count = 2},
+    .names = {.text = test__comments__deprecated__mapped_entry__name_text, .names = test__comments__deprecated__mapped_entry__name_entries, .order = test__comments__deprecated__mapped_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fcomments_2fdeprecated,
 };
 

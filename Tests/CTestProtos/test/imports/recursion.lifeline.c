@@ -7,6 +7,37 @@
 
 #include <stddef.h>
 
+static const char lifeline_file_test_2fimports_2frecursion_bytes[] =
+    "\012\034test/imports/recursion.proto\022\014test.imp"
+    "orts\042\212\004\012\004Tree\022\014\012\004name\030\001 \001(\011\022 \012\004left\030\002 \001("
+    "\0132\022.test.imports.Tree\022&\012\005right\030\003 \001(\0132\022.t"
+    "est.imports.TreeH\001\210\001\001\022$\012\010children\030\004 \003(\0132"
+    "\022.test.imports.Tree\022,\012\005named\030\005 \003(\0132\035.tes"
+    "t.imports.Tree.NamedEntry\022$\012\006branch\030\006 \001("
+    "\0132\022.test.imports.TreeH\000\022'\012\004leaf\030\007 \001(\0132\027."
+    "test.imports.Tree.LeafH\000\032@\012\012NamedEntry\022\013"
+    "\012\003key\030\001 \001(\011\022!\012\005value\030\002 \001(\0132\022.test.import"
+    "s.Tree:\0028\001\032\257\001\012\004Leaf\022 \012\004tree\030\001 \001(\0132\022.test"
+    ".imports.Tree\022*\012\004vein\030\002 \001(\0132\034.test.impor"
+    "ts.Tree.Leaf.Vein\032Y\012\004Vein\022%\012\004leaf\030\001 \001(\0132"
+    "\027.test.imports.Tree.Leaf\022*\012\004vein\030\002 \001(\0132\034"
+    ".test.imports.Tree.Leaf.VeinB\011\012\007graftedB"
+    "\010\012\006_right\042)\012\003Egg\022\042\012\007hatches\030\001 \001(\0132\021.test"
+    ".imports.Hen\042&\012\003Hen\022\037\012\004lays\030\001 \003(\0132\021.test"
+    ".imports.Eggb\006proto3";
+static const LifelineMessageTable *const lifeline_file_test_2fimports_2frecursion_messages[] = {
+    &test__imports__tree__table,
+    &test__imports__tree__named_entry__table,
+    &test__imports__tree__leaf__table,
+    &test__imports__tree__leaf__vein__table,
+    &test__imports__egg__table,
+    &test__imports__hen__table,
+};
+const LifelineFile lifeline_file_test_2fimports_2frecursion = {
+    .path = "test/imports/recursion.proto", .bytes = lifeline_file_test_2fimports_2frecursion_bytes, .count = 660,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_test_2fimports_2frecursion_messages, .message_count = 6};
+
 static const Test__Imports__Tree test__imports__tree__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__tree__descriptor)};
 static const LifelineField test__imports__tree__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -33,7 +64,7 @@ static const LifelineField test__imports__tree__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Imports__Tree, named),
      .quantifier_offset = offsetof(Test__Imports__Tree, n_named), .encoded_tag = 0x2a00000000000001,
-     .message = &test__imports__tree__named_entry_x6bf8640a__table, .enumeration = NULL},
+     .message = &test__imports__tree__named_entry__table, .enumeration = NULL},
     {.number = 6, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Imports__Tree, branch),
@@ -43,7 +74,7 @@ static const LifelineField test__imports__tree__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Imports__Tree, leaf),
      .quantifier_offset = offsetof(Test__Imports__Tree, grafted_case), .encoded_tag = 0x3a00000000000001,
-     .message = &test__imports__tree__leaf_xef3ed9f1__table, .enumeration = NULL},
+     .message = &test__imports__tree__leaf__table, .enumeration = NULL},
 };
 static const char test__imports__tree__name_text[] = "name\000left\000right\000children\000named\000branch\000leaf";
 static const LifelineName test__imports__tree__name_entries[] = {{0, 4}, {0, 4}, {5, 4}, {5, 4}, {10, 5}, {10, 5}, {16, 8}, {16, 8}, {25, 5}, {25, 5}, {31, 6}, {31, 6}, {38, 4}, {38, 4}};
@@ -68,109 +99,113 @@ const LifelineMessageTable test__imports__tree__table = {
         [7] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x3A, 6, offsetof(Test__Imports__Tree, leaf), offsetof(Test__Imports__Tree, grafted_case)),
     },
     .names = {.text = test__imports__tree__name_text, .names = test__imports__tree__name_entries, .order = test__imports__tree__name_order, .order_count = 7},
+    .file = &lifeline_file_test_2fimports_2frecursion,
 };
 
-_Static_assert(offsetof(Test__Imports__Tree__NamedEntryX6bf8640a, key) == sizeof(ProtobufCMessage), "key of test.imports.Tree.NamedEntry");
+_Static_assert(offsetof(Test__Imports__Tree__NamedEntry, key) == sizeof(ProtobufCMessage), "key of test.imports.Tree.NamedEntry");
 _Static_assert(
-    offsetof(Test__Imports__Tree__NamedEntryX6bf8640a, value) == (offsetof(Test__Imports__Tree__NamedEntryX6bf8640a, key) + sizeof(((Test__Imports__Tree__NamedEntryX6bf8640a *)0)->key) + _Alignof(__typeof__(((Test__Imports__Tree__NamedEntryX6bf8640a *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Imports__Tree__NamedEntryX6bf8640a *)0)->value)) * _Alignof(__typeof__(((Test__Imports__Tree__NamedEntryX6bf8640a *)0)->value)),
+    offsetof(Test__Imports__Tree__NamedEntry, value) == (offsetof(Test__Imports__Tree__NamedEntry, key) + sizeof(((Test__Imports__Tree__NamedEntry *)0)->key) + _Alignof(__typeof__(((Test__Imports__Tree__NamedEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Imports__Tree__NamedEntry *)0)->value)) * _Alignof(__typeof__(((Test__Imports__Tree__NamedEntry *)0)->value)),
     "value of test.imports.Tree.NamedEntry");
-static const Test__Imports__Tree__NamedEntryX6bf8640a test__imports__tree__named_entry_x6bf8640a__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__tree__named_entry_x6bf8640a__descriptor)};
-static const LifelineField test__imports__tree__named_entry_x6bf8640a__fields[] = {
+static const Test__Imports__Tree__NamedEntry test__imports__tree__named_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__tree__named_entry__descriptor)};
+static const LifelineField test__imports__tree__named_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Imports__Tree__NamedEntryX6bf8640a, key),
+     .offset = offsetof(Test__Imports__Tree__NamedEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Imports__Tree__NamedEntryX6bf8640a, value),
+     .offset = offsetof(Test__Imports__Tree__NamedEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &test__imports__tree__table, .enumeration = NULL},
 };
-static const char test__imports__tree__named_entry_x6bf8640a__name_text[] = "key\000value";
-static const LifelineName test__imports__tree__named_entry_x6bf8640a__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__imports__tree__named_entry_x6bf8640a__name_order[] = {0, 2};
-const LifelineMessageTable test__imports__tree__named_entry_x6bf8640a__table = {
+static const char test__imports__tree__named_entry__name_text[] = "key\000value";
+static const LifelineName test__imports__tree__named_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__imports__tree__named_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__imports__tree__named_entry__table = {
     .full_name = "test.imports.Tree.NamedEntry",
-    .default_instance = &test__imports__tree__named_entry_x6bf8640a__default,
-    .fields = test__imports__tree__named_entry_x6bf8640a__fields,
+    .default_instance = &test__imports__tree__named_entry__default,
+    .fields = test__imports__tree__named_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Imports__Tree__NamedEntryX6bf8640a),
+    .size = sizeof(Test__Imports__Tree__NamedEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Imports__Tree__NamedEntryX6bf8640a, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__Tree__NamedEntryX6bf8640a, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Imports__Tree__NamedEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__Tree__NamedEntry, value), 0),
     },
-    .names = {.text = test__imports__tree__named_entry_x6bf8640a__name_text, .names = test__imports__tree__named_entry_x6bf8640a__name_entries, .order = test__imports__tree__named_entry_x6bf8640a__name_order, .order_count = 2},
+    .names = {.text = test__imports__tree__named_entry__name_text, .names = test__imports__tree__named_entry__name_entries, .order = test__imports__tree__named_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fimports_2frecursion,
 };
 
-static const Test__Imports__Tree__LeafXef3ed9f1 test__imports__tree__leaf_xef3ed9f1__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__tree__leaf_xef3ed9f1__descriptor)};
-static const LifelineField test__imports__tree__leaf_xef3ed9f1__fields[] = {
+static const Test__Imports__Tree__Leaf test__imports__tree__leaf__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__tree__leaf__descriptor)};
+static const LifelineField test__imports__tree__leaf__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Imports__Tree__LeafXef3ed9f1, tree),
+     .offset = offsetof(Test__Imports__Tree__Leaf, tree),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = &test__imports__tree__table, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Imports__Tree__LeafXef3ed9f1, vein),
+     .offset = offsetof(Test__Imports__Tree__Leaf, vein),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
-     .message = &test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__table, .enumeration = NULL},
+     .message = &test__imports__tree__leaf__vein__table, .enumeration = NULL},
 };
-static const char test__imports__tree__leaf_xef3ed9f1__name_text[] = "tree\000vein";
-static const LifelineName test__imports__tree__leaf_xef3ed9f1__name_entries[] = {{0, 4}, {0, 4}, {5, 4}, {5, 4}};
-static const uint32_t test__imports__tree__leaf_xef3ed9f1__name_order[] = {0, 2};
-const LifelineMessageTable test__imports__tree__leaf_xef3ed9f1__table = {
+static const char test__imports__tree__leaf__name_text[] = "tree\000vein";
+static const LifelineName test__imports__tree__leaf__name_entries[] = {{0, 4}, {0, 4}, {5, 4}, {5, 4}};
+static const uint32_t test__imports__tree__leaf__name_order[] = {0, 2};
+const LifelineMessageTable test__imports__tree__leaf__table = {
     .full_name = "test.imports.Tree.Leaf",
-    .default_instance = &test__imports__tree__leaf_xef3ed9f1__default,
-    .fields = test__imports__tree__leaf_xef3ed9f1__fields,
+    .default_instance = &test__imports__tree__leaf__default,
+    .fields = test__imports__tree__leaf__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Imports__Tree__LeafXef3ed9f1),
+    .size = sizeof(Test__Imports__Tree__Leaf),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Test__Imports__Tree__LeafXef3ed9f1, tree), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__Tree__LeafXef3ed9f1, vein), 0),
+        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Test__Imports__Tree__Leaf, tree), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__Tree__Leaf, vein), 0),
     },
-    .names = {.text = test__imports__tree__leaf_xef3ed9f1__name_text, .names = test__imports__tree__leaf_xef3ed9f1__name_entries, .order = test__imports__tree__leaf_xef3ed9f1__name_order, .order_count = 2},
+    .names = {.text = test__imports__tree__leaf__name_text, .names = test__imports__tree__leaf__name_entries, .order = test__imports__tree__leaf__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fimports_2frecursion,
 };
 
-static const Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3 test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__descriptor)};
-static const LifelineField test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__fields[] = {
+static const Test__Imports__Tree__Leaf__Vein test__imports__tree__leaf__vein__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__tree__leaf__vein__descriptor)};
+static const LifelineField test__imports__tree__leaf__vein__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3, leaf),
+     .offset = offsetof(Test__Imports__Tree__Leaf__Vein, leaf),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = &test__imports__tree__leaf_xef3ed9f1__table, .enumeration = NULL},
+     .message = &test__imports__tree__leaf__table, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3, vein),
+     .offset = offsetof(Test__Imports__Tree__Leaf__Vein, vein),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
-     .message = &test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__table, .enumeration = NULL},
+     .message = &test__imports__tree__leaf__vein__table, .enumeration = NULL},
 };
-static const char test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__name_text[] = "leaf\000vein";
-static const LifelineName test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__name_entries[] = {{0, 4}, {0, 4}, {5, 4}, {5, 4}};
-static const uint32_t test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__name_order[] = {0, 2};
-const LifelineMessageTable test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__table = {
+static const char test__imports__tree__leaf__vein__name_text[] = "leaf\000vein";
+static const LifelineName test__imports__tree__leaf__vein__name_entries[] = {{0, 4}, {0, 4}, {5, 4}, {5, 4}};
+static const uint32_t test__imports__tree__leaf__vein__name_order[] = {0, 2};
+const LifelineMessageTable test__imports__tree__leaf__vein__table = {
     .full_name = "test.imports.Tree.Leaf.Vein",
-    .default_instance = &test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__default,
-    .fields = test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__fields,
+    .default_instance = &test__imports__tree__leaf__vein__default,
+    .fields = test__imports__tree__leaf__vein__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3),
+    .size = sizeof(Test__Imports__Tree__Leaf__Vein),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3, leaf), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3, vein), 0),
+        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Test__Imports__Tree__Leaf__Vein, leaf), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__Tree__Leaf__Vein, vein), 0),
     },
-    .names = {.text = test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__name_text, .names = test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__name_entries, .order = test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__name_order, .order_count = 2},
+    .names = {.text = test__imports__tree__leaf__vein__name_text, .names = test__imports__tree__leaf__vein__name_entries, .order = test__imports__tree__leaf__vein__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fimports_2frecursion,
 };
 
 static const Test__Imports__Egg test__imports__egg__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__egg__descriptor)};
@@ -198,6 +233,7 @@ const LifelineMessageTable test__imports__egg__table = {
         [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Test__Imports__Egg, hatches), 0),
     },
     .names = {.text = test__imports__egg__name_text, .names = test__imports__egg__name_entries, .order = test__imports__egg__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fimports_2frecursion,
 };
 
 static const Test__Imports__Hen test__imports__hen__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__hen__descriptor)};
@@ -225,5 +261,6 @@ const LifelineMessageTable test__imports__hen__table = {
         [1] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0xA, 0, offsetof(Test__Imports__Hen, lays), offsetof(Test__Imports__Hen, n_lays)),
     },
     .names = {.text = test__imports__hen__name_text, .names = test__imports__hen__name_entries, .order = test__imports__hen__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fimports_2frecursion,
 };
 

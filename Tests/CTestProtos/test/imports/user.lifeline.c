@@ -47,6 +47,59 @@ static const LifelineEnum enum_2 = {
     .alias_numbers = NULL,
     .count = 2, .flags = 0};
 
+static const char lifeline_file_test_2fimports_2fuser_bytes[] =
+    "\012\027test/imports/user.proto\022\014test.imports\032"
+    "\031google/protobuf/any.proto\032\034google/proto"
+    "buf/struct.proto\032\037google/protobuf/timest"
+    "amp.proto\032\036google/protobuf/wrappers.prot"
+    "o\032 test/imports/public/facade.proto\032\033tes"
+    "t/empty/only_enums.proto\032\033test/names/unp"
+    "ackaged.proto\042\372\005\012\004User\022%\012\004left\030\001 \001(\0132\027.t"
+    "est.imports.left.Item\022'\012\005right\030\002 \001(\0132\030.t"
+    "est.imports.right.Item\022,\012\005lefts\030\003 \003(\0132\035."
+    "test.imports.User.LeftsEntry\022\037\012\005moods\030\004 "
+    "\003(\0162\020.test.empty.Mood\022.\012\013either_left\030\005 \001"
+    "(\0132\027.test.imports.left.ItemH\000\0220\012\014either_"
+    "right\030\006 \001(\0132\030.test.imports.right.ItemH\000\022"
+    "1\012\013either_time\030\007 \001(\0132\032.google.protobuf.T"
+    "imestampH\000\022&\012\010anything\030\010 \001(\0132\024.google.pr"
+    "otobuf.Any\022+\012\012properties\030\011 \001(\0132\027.google."
+    "protobuf.Struct\022(\012\004null\030\012 \001(\0162\032.google.p"
+    "rotobuf.NullValue\022,\012\007wrapped\030\013 \001(\0132\033.goo"
+    "gle.protobuf.Int64Value\022.\012\006values\030\014 \003(\0132"
+    "\036.test.imports.User.ValuesEntry\022\037\012\012unpac"
+    "kaged\030\015 \001(\0132\013.Unpackaged\022(\012\017unpackaged_k"
+    "ind\030\016 \001(\0162\017.UnpackagedKind\032E\012\012LeftsEntry"
+    "\022\013\012\003key\030\001 \001(\011\022&\012\005value\030\002 \001(\0132\027.test.impo"
+    "rts.left.Item:\0028\001\032E\012\013ValuesEntry\022\013\012\003key\030"
+    "\001 \001(\003\022%\012\005value\030\002 \001(\0132\026.google.protobuf.V"
+    "alue:\0028\001B\010\012\006eitherb\006proto3";
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fany LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fstruct LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2ftimestamp LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fwrappers LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_test_2fimports_2fpublic_2ffacade LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_test_2fempty_2fonly_5fenums LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_test_2fnames_2funpackaged LIFELINE_WEAK;
+static const LifelineFile *const lifeline_file_test_2fimports_2fuser_dependencies[] = {
+    &lifeline_file_google_2fprotobuf_2fany,
+    &lifeline_file_google_2fprotobuf_2fstruct,
+    &lifeline_file_google_2fprotobuf_2ftimestamp,
+    &lifeline_file_google_2fprotobuf_2fwrappers,
+    &lifeline_file_test_2fimports_2fpublic_2ffacade,
+    &lifeline_file_test_2fempty_2fonly_5fenums,
+    &lifeline_file_test_2fnames_2funpackaged,
+};
+static const LifelineMessageTable *const lifeline_file_test_2fimports_2fuser_messages[] = {
+    &test__imports__user__table,
+    &test__imports__user__lefts_entry__table,
+    &test__imports__user__values_entry__table,
+};
+const LifelineFile lifeline_file_test_2fimports_2fuser = {
+    .path = "test/imports/user.proto", .bytes = lifeline_file_test_2fimports_2fuser_bytes, .count = 1026,
+    .dependencies = lifeline_file_test_2fimports_2fuser_dependencies, .dependency_count = 7,
+    .messages = lifeline_file_test_2fimports_2fuser_messages, .message_count = 3};
+
 static const Test__Imports__User test__imports__user__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__user__descriptor)};
 static const LifelineField test__imports__user__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
@@ -63,7 +116,7 @@ static const LifelineField test__imports__user__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Imports__User, lefts),
      .quantifier_offset = offsetof(Test__Imports__User, n_lefts), .encoded_tag = 0x1a00000000000001,
-     .message = &test__imports__user__lefts_entry_x9b54d702__table, .enumeration = NULL},
+     .message = &test__imports__user__lefts_entry__table, .enumeration = NULL},
     {.number = 4, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_PACKED, .form = 0,
      .offset = offsetof(Test__Imports__User, moods),
@@ -108,7 +161,7 @@ static const LifelineField test__imports__user__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Imports__User, values),
      .quantifier_offset = offsetof(Test__Imports__User, n_values), .encoded_tag = 0x6200000000000001,
-     .message = &test__imports__user__values_entry_xa3147fca__table, .enumeration = NULL},
+     .message = &test__imports__user__values_entry__table, .enumeration = NULL},
     {.number = 13, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Imports__User, unpackaged),
@@ -150,79 +203,82 @@ const LifelineMessageTable test__imports__user__table = {
         [14] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x70, 0, offsetof(Test__Imports__User, unpackaged_kind), 0),
     },
     .names = {.text = test__imports__user__name_text, .names = test__imports__user__name_entries, .order = test__imports__user__name_order, .order_count = 18},
+    .file = &lifeline_file_test_2fimports_2fuser,
 };
 
-_Static_assert(offsetof(Test__Imports__User__LeftsEntryX9b54d702, key) == sizeof(ProtobufCMessage), "key of test.imports.User.LeftsEntry");
+_Static_assert(offsetof(Test__Imports__User__LeftsEntry, key) == sizeof(ProtobufCMessage), "key of test.imports.User.LeftsEntry");
 _Static_assert(
-    offsetof(Test__Imports__User__LeftsEntryX9b54d702, value) == (offsetof(Test__Imports__User__LeftsEntryX9b54d702, key) + sizeof(((Test__Imports__User__LeftsEntryX9b54d702 *)0)->key) + _Alignof(__typeof__(((Test__Imports__User__LeftsEntryX9b54d702 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Imports__User__LeftsEntryX9b54d702 *)0)->value)) * _Alignof(__typeof__(((Test__Imports__User__LeftsEntryX9b54d702 *)0)->value)),
+    offsetof(Test__Imports__User__LeftsEntry, value) == (offsetof(Test__Imports__User__LeftsEntry, key) + sizeof(((Test__Imports__User__LeftsEntry *)0)->key) + _Alignof(__typeof__(((Test__Imports__User__LeftsEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Imports__User__LeftsEntry *)0)->value)) * _Alignof(__typeof__(((Test__Imports__User__LeftsEntry *)0)->value)),
     "value of test.imports.User.LeftsEntry");
-static const Test__Imports__User__LeftsEntryX9b54d702 test__imports__user__lefts_entry_x9b54d702__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__user__lefts_entry_x9b54d702__descriptor)};
-static const LifelineField test__imports__user__lefts_entry_x9b54d702__fields[] = {
+static const Test__Imports__User__LeftsEntry test__imports__user__lefts_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__user__lefts_entry__descriptor)};
+static const LifelineField test__imports__user__lefts_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Imports__User__LeftsEntryX9b54d702, key),
+     .offset = offsetof(Test__Imports__User__LeftsEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Imports__User__LeftsEntryX9b54d702, value),
+     .offset = offsetof(Test__Imports__User__LeftsEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &test__imports__left__item__table, .enumeration = NULL},
 };
-static const char test__imports__user__lefts_entry_x9b54d702__name_text[] = "key\000value";
-static const LifelineName test__imports__user__lefts_entry_x9b54d702__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__imports__user__lefts_entry_x9b54d702__name_order[] = {0, 2};
-const LifelineMessageTable test__imports__user__lefts_entry_x9b54d702__table = {
+static const char test__imports__user__lefts_entry__name_text[] = "key\000value";
+static const LifelineName test__imports__user__lefts_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__imports__user__lefts_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__imports__user__lefts_entry__table = {
     .full_name = "test.imports.User.LeftsEntry",
-    .default_instance = &test__imports__user__lefts_entry_x9b54d702__default,
-    .fields = test__imports__user__lefts_entry_x9b54d702__fields,
+    .default_instance = &test__imports__user__lefts_entry__default,
+    .fields = test__imports__user__lefts_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Imports__User__LeftsEntryX9b54d702),
+    .size = sizeof(Test__Imports__User__LeftsEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Imports__User__LeftsEntryX9b54d702, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__User__LeftsEntryX9b54d702, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Imports__User__LeftsEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__User__LeftsEntry, value), 0),
     },
-    .names = {.text = test__imports__user__lefts_entry_x9b54d702__name_text, .names = test__imports__user__lefts_entry_x9b54d702__name_entries, .order = test__imports__user__lefts_entry_x9b54d702__name_order, .order_count = 2},
+    .names = {.text = test__imports__user__lefts_entry__name_text, .names = test__imports__user__lefts_entry__name_entries, .order = test__imports__user__lefts_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fimports_2fuser,
 };
 
-_Static_assert(offsetof(Test__Imports__User__ValuesEntryXa3147fca, key) == sizeof(ProtobufCMessage), "key of test.imports.User.ValuesEntry");
+_Static_assert(offsetof(Test__Imports__User__ValuesEntry, key) == sizeof(ProtobufCMessage), "key of test.imports.User.ValuesEntry");
 _Static_assert(
-    offsetof(Test__Imports__User__ValuesEntryXa3147fca, value) == (offsetof(Test__Imports__User__ValuesEntryXa3147fca, key) + sizeof(((Test__Imports__User__ValuesEntryXa3147fca *)0)->key) + _Alignof(__typeof__(((Test__Imports__User__ValuesEntryXa3147fca *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Imports__User__ValuesEntryXa3147fca *)0)->value)) * _Alignof(__typeof__(((Test__Imports__User__ValuesEntryXa3147fca *)0)->value)),
+    offsetof(Test__Imports__User__ValuesEntry, value) == (offsetof(Test__Imports__User__ValuesEntry, key) + sizeof(((Test__Imports__User__ValuesEntry *)0)->key) + _Alignof(__typeof__(((Test__Imports__User__ValuesEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Imports__User__ValuesEntry *)0)->value)) * _Alignof(__typeof__(((Test__Imports__User__ValuesEntry *)0)->value)),
     "value of test.imports.User.ValuesEntry");
-static const Test__Imports__User__ValuesEntryXa3147fca test__imports__user__values_entry_xa3147fca__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__user__values_entry_xa3147fca__descriptor)};
-static const LifelineField test__imports__user__values_entry_xa3147fca__fields[] = {
+static const Test__Imports__User__ValuesEntry test__imports__user__values_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__user__values_entry__descriptor)};
+static const LifelineField test__imports__user__values_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT64),
-     .offset = offsetof(Test__Imports__User__ValuesEntryXa3147fca, key),
+     .offset = offsetof(Test__Imports__User__ValuesEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Imports__User__ValuesEntryXa3147fca, value),
+     .offset = offsetof(Test__Imports__User__ValuesEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &google__protobuf__value__table, .enumeration = NULL},
 };
-static const char test__imports__user__values_entry_xa3147fca__name_text[] = "key\000value";
-static const LifelineName test__imports__user__values_entry_xa3147fca__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__imports__user__values_entry_xa3147fca__name_order[] = {0, 2};
-const LifelineMessageTable test__imports__user__values_entry_xa3147fca__table = {
+static const char test__imports__user__values_entry__name_text[] = "key\000value";
+static const LifelineName test__imports__user__values_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__imports__user__values_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__imports__user__values_entry__table = {
     .full_name = "test.imports.User.ValuesEntry",
-    .default_instance = &test__imports__user__values_entry_xa3147fca__default,
-    .fields = test__imports__user__values_entry_xa3147fca__fields,
+    .default_instance = &test__imports__user__values_entry__default,
+    .fields = test__imports__user__values_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Imports__User__ValuesEntryXa3147fca),
+    .size = sizeof(Test__Imports__User__ValuesEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Test__Imports__User__ValuesEntryXa3147fca, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__User__ValuesEntryXa3147fca, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Test__Imports__User__ValuesEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__User__ValuesEntry, value), 0),
     },
-    .names = {.text = test__imports__user__values_entry_xa3147fca__name_text, .names = test__imports__user__values_entry_xa3147fca__name_entries, .order = test__imports__user__values_entry_xa3147fca__name_order, .order_count = 2},
+    .names = {.text = test__imports__user__values_entry__name_text, .names = test__imports__user__values_entry__name_entries, .order = test__imports__user__values_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fimports_2fuser,
 };
 

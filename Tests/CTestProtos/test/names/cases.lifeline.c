@@ -29,6 +29,38 @@ static const LifelineEnum enum_1 = {
     .alias_numbers = NULL,
     .count = 48, .flags = 0};
 
+static const char lifeline_file_test_2fnames_2fcases_bytes[] =
+    "\012\026test/names/cases.proto\022\020test.names.cas"
+    "es\042\210\002\012\005Cases\022.\012\006closed\030\001 \001(\0162\030.test.name"
+    "s.cases.Closed:\004self\022>\012\010prefixed\030\002 \001(\0162 "
+    ".test.names.cases.Cases.Prefixed:\012PREFIX"
+    "ED_1\042\216\001\012\010Prefixed\022\021\012\015PREFIXED_NONE\020\000\022\016\012\012"
+    "PREFIXED_1\020\001\022\020\012\014PREFIXED_1_A\020\002\022\021\012\015PREFIX"
+    "ED_INIT\020\003\022\015\012\011PREFIXED_\020\004\022\014\012\010PREFIXED\020\005\022\011"
+    "\012\005OTHER\020\006\022\022\012\016PREFIXED_OTHER\020\007*\303\004\012\006Closed"
+    "\022\010\012\004none\020\000\022\010\012\004some\020\001\022\010\012\004init\020\002\022\010\012\004self\020\003"
+    "\022\010\012\004Self\020\004\022\010\012\004type\020\005\022\010\012\004Type\020\006\022\014\012\010allCas"
+    "es\020\007\022\015\012\011all_cases\020\010\022\014\012\010rawValue\020\011\022\015\012\011raw"
+    "_value\020\012\022\015\012\011hashValue\020\013\022\016\012\012hash_value\020\014\022"
+    "\017\012\013description\020\015\022\025\012\021debug_description\020\016\022"
+    "\020\012\014UNRECOGNIZED\020\017\022\021\012\015unrecognized_\020\020\022\013\012\007"
+    "default\020\021\022\010\012\004case\020\022\022\006\012\002in\020\023\022\007\012\003nil\020\024\022\010\012\004"
+    "true\020\025\022\011\012\005false\020\026\022\014\012\010Protocol\020\027\022\011\012\005class"
+    "\020\030\022\007\012\003let\020\031\022\007\012\003var\020\032\022\010\012\004func\020\033\022\006\012\002is\020\034\022\006"
+    "\012\002as\020\035\022\007\012\003Any\020\036\022\021\012\015associativity\020\037\022\014\012\010op"
+    "tional\020 \022\014\012\010required\020!\022\013\012\007_cValue\020\042\022\013\012\007c"
+    "_value\020#\022\011\012\005_load\020$\022\010\012\004load\020%\022\013\012\007FOO_BAR"
+    "\020&\022\013\012\007FooBar_\020'\022\014\012\010foo__bar\020(\022\006\012\002_1\020)\022\006\012"
+    "\002_2\020*\022\006\012\002__\020+\022\006\012\002A0\020,\022\010\012\004NULL\020-\022\007\012\003EOF\020."
+    "\022\011\012\005linux\020/";
+static const LifelineMessageTable *const lifeline_file_test_2fnames_2fcases_messages[] = {
+    &test__names__cases__cases__table,
+};
+const LifelineFile lifeline_file_test_2fnames_2fcases = {
+    .path = "test/names/cases.proto", .bytes = lifeline_file_test_2fnames_2fcases_bytes, .count = 891,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_test_2fnames_2fcases_messages, .message_count = 1};
+
 static const Test__Names__Cases__Cases test__names__cases__cases__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__cases__cases__descriptor)};
 static const LifelineField test__names__cases__cases__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_FLAG,
@@ -56,5 +88,6 @@ const LifelineMessageTable test__names__cases__cases__table = {
     .size = sizeof(Test__Names__Cases__Cases),
     .flags = 0,
     .names = {.text = test__names__cases__cases__name_text, .names = test__names__cases__cases__name_entries, .order = test__names__cases__cases__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fnames_2fcases,
 };
 

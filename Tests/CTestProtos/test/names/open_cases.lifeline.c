@@ -29,6 +29,41 @@ static const LifelineEnum enum_1 = {
     .alias_numbers = NULL,
     .count = 7, .flags = 0};
 
+static const char lifeline_file_test_2fnames_2fopen_5fcases_bytes[] =
+    "\012\033test/names/open_cases.proto\022\025test.name"
+    "s.open_cases\042\202\003\012\006Holder\022)\012\004open\030\001 \001(\0162\033."
+    "test.names.open_cases.Open\022/\012\005maybe\030\002 \001("
+    "\0162\033.test.names.open_cases.OpenH\001\210\001\001\022)\012\004m"
+    "any\030\003 \003(\0162\033.test.names.open_cases.Open\0229"
+    "\012\006mapped\030\004 \003(\0132).test.names.open_cases.H"
+    "older.MappedEntry\022-\012\006chosen\030\005 \001(\0162\033.test"
+    ".names.open_cases.OpenH\000\022'\012\003raw\030\006 \001(\0162\032."
+    "test.names.open_cases.Raw\032J\012\013MappedEntry"
+    "\022\013\012\003key\030\001 \001(\011\022*\012\005value\030\002 \001(\0162\033.test.name"
+    "s.open_cases.Open:\0028\001B\010\012\006choiceB\010\012\006_mayb"
+    "e*\215\003\012\004Open\022\010\012\004none\020\000\022\010\012\004some\020\001\022\010\012\004init\020\002"
+    "\022\010\012\004self\020\003\022\010\012\004type\020\004\022\014\012\010allcases\020\005\022\014\012\010ra"
+    "wvalue\020\006\022\015\012\011hashvalue\020\007\022\017\012\013description\020\010"
+    "\022\024\012\020debugdescription\020\011\022\020\012\014unrecognized\020\012"
+    "\022\013\012\007default\020\013\022\010\012\004case\020\014\022\006\012\002in\020\015\022\007\012\003nil\020\016"
+    "\022\010\012\004true\020\017\022\011\012\005false\020\020\022\014\012\010protocol\020\021\022\011\012\005c"
+    "lass\020\022\022\007\012\003let\020\023\022\007\012\003var\020\024\022\010\012\004func\020\025\022\006\012\002is"
+    "\020\026\022\006\012\002as\020\027\022\007\012\003any\020\030\022\021\012\015associativity\020\031\022\014"
+    "\012\010optional\020\032\022\014\012\010required\020\033\022\012\012\006cvalue\020\034\022\010"
+    "\012\004load\020\035\022\011\012\005linux\020\036\022\024\012\020UNRECOGNIZED_ALL\020"
+    "\037*t\012\003Raw\022\015\012\011ALL_CASES\020\000\022\015\012\011RAW_VALUE\020\001\022\016"
+    "\012\012HASH_VALUE\020\002\022\025\012\021DEBUG_DESCRIPTION\020\003\022\020\012"
+    "\014UNRECOGNIZED\020\004\022\013\012\007_cValue\020\005\022\011\012\005_load\020\006b"
+    "\006proto3";
+static const LifelineMessageTable *const lifeline_file_test_2fnames_2fopen_5fcases_messages[] = {
+    &test__names__open_cases__holder__table,
+    &test__names__open_cases__holder__mapped_entry__table,
+};
+const LifelineFile lifeline_file_test_2fnames_2fopen_5fcases = {
+    .path = "test/names/open_cases.proto", .bytes = lifeline_file_test_2fnames_2fopen_5fcases_bytes, .count = 967,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_test_2fnames_2fopen_5fcases_messages, .message_count = 2};
+
 static const Test__Names__OpenCases__Holder test__names__open_cases__holder__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__open_cases__holder__descriptor)};
 static const LifelineField test__names__open_cases__holder__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -50,7 +85,7 @@ static const LifelineField test__names__open_cases__holder__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__OpenCases__Holder, mapped),
      .quantifier_offset = offsetof(Test__Names__OpenCases__Holder, n_mapped), .encoded_tag = 0x2200000000000001,
-     .message = &test__names__open_cases__holder__mapped_entry_x16f5ffec__table, .enumeration = NULL},
+     .message = &test__names__open_cases__holder__mapped_entry__table, .enumeration = NULL},
     {.number = 5, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Names__OpenCases__Holder, chosen),
@@ -84,42 +119,44 @@ const LifelineMessageTable test__names__open_cases__holder__table = {
         [6] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x30, 0, offsetof(Test__Names__OpenCases__Holder, raw), 0),
     },
     .names = {.text = test__names__open_cases__holder__name_text, .names = test__names__open_cases__holder__name_entries, .order = test__names__open_cases__holder__name_order, .order_count = 6},
+    .file = &lifeline_file_test_2fnames_2fopen_5fcases,
 };
 
-_Static_assert(offsetof(Test__Names__OpenCases__Holder__MappedEntryX16f5ffec, key) == sizeof(ProtobufCMessage), "key of test.names.open_cases.Holder.MappedEntry");
+_Static_assert(offsetof(Test__Names__OpenCases__Holder__MappedEntry, key) == sizeof(ProtobufCMessage), "key of test.names.open_cases.Holder.MappedEntry");
 _Static_assert(
-    offsetof(Test__Names__OpenCases__Holder__MappedEntryX16f5ffec, value) == (offsetof(Test__Names__OpenCases__Holder__MappedEntryX16f5ffec, key) + sizeof(((Test__Names__OpenCases__Holder__MappedEntryX16f5ffec *)0)->key) + _Alignof(__typeof__(((Test__Names__OpenCases__Holder__MappedEntryX16f5ffec *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__OpenCases__Holder__MappedEntryX16f5ffec *)0)->value)) * _Alignof(__typeof__(((Test__Names__OpenCases__Holder__MappedEntryX16f5ffec *)0)->value)),
+    offsetof(Test__Names__OpenCases__Holder__MappedEntry, value) == (offsetof(Test__Names__OpenCases__Holder__MappedEntry, key) + sizeof(((Test__Names__OpenCases__Holder__MappedEntry *)0)->key) + _Alignof(__typeof__(((Test__Names__OpenCases__Holder__MappedEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__OpenCases__Holder__MappedEntry *)0)->value)) * _Alignof(__typeof__(((Test__Names__OpenCases__Holder__MappedEntry *)0)->value)),
     "value of test.names.open_cases.Holder.MappedEntry");
-static const Test__Names__OpenCases__Holder__MappedEntryX16f5ffec test__names__open_cases__holder__mapped_entry_x16f5ffec__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__open_cases__holder__mapped_entry_x16f5ffec__descriptor)};
-static const LifelineField test__names__open_cases__holder__mapped_entry_x16f5ffec__fields[] = {
+static const Test__Names__OpenCases__Holder__MappedEntry test__names__open_cases__holder__mapped_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__open_cases__holder__mapped_entry__descriptor)};
+static const LifelineField test__names__open_cases__holder__mapped_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__OpenCases__Holder__MappedEntryX16f5ffec, key),
+     .offset = offsetof(Test__Names__OpenCases__Holder__MappedEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_ENUM),
-     .offset = offsetof(Test__Names__OpenCases__Holder__MappedEntryX16f5ffec, value),
+     .offset = offsetof(Test__Names__OpenCases__Holder__MappedEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = &enum_0},
 };
-static const char test__names__open_cases__holder__mapped_entry_x16f5ffec__name_text[] = "key\000value";
-static const LifelineName test__names__open_cases__holder__mapped_entry_x16f5ffec__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__names__open_cases__holder__mapped_entry_x16f5ffec__name_order[] = {0, 2};
-const LifelineMessageTable test__names__open_cases__holder__mapped_entry_x16f5ffec__table = {
+static const char test__names__open_cases__holder__mapped_entry__name_text[] = "key\000value";
+static const LifelineName test__names__open_cases__holder__mapped_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__names__open_cases__holder__mapped_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__names__open_cases__holder__mapped_entry__table = {
     .full_name = "test.names.open_cases.Holder.MappedEntry",
-    .default_instance = &test__names__open_cases__holder__mapped_entry_x16f5ffec__default,
-    .fields = test__names__open_cases__holder__mapped_entry_x16f5ffec__fields,
+    .default_instance = &test__names__open_cases__holder__mapped_entry__default,
+    .fields = test__names__open_cases__holder__mapped_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Names__OpenCases__Holder__MappedEntryX16f5ffec),
+    .size = sizeof(Test__Names__OpenCases__Holder__MappedEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__OpenCases__Holder__MappedEntryX16f5ffec, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Names__OpenCases__Holder__MappedEntryX16f5ffec, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__OpenCases__Holder__MappedEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Names__OpenCases__Holder__MappedEntry, value), 0),
     },
-    .names = {.text = test__names__open_cases__holder__mapped_entry_x16f5ffec__name_text, .names = test__names__open_cases__holder__mapped_entry_x16f5ffec__name_entries, .order = test__names__open_cases__holder__mapped_entry_x16f5ffec__name_order, .order_count = 2},
+    .names = {.text = test__names__open_cases__holder__mapped_entry__name_text, .names = test__names__open_cases__holder__mapped_entry__name_entries, .order = test__names__open_cases__holder__mapped_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fnames_2fopen_5fcases,
 };
 

@@ -18,6 +18,19 @@ static const LifelineEnum enum_0 = {
     .alias_numbers = NULL,
     .count = 1, .flags = 0};
 
+static const char lifeline_file_test_2fnames_2fprefixed_bytes[] =
+    "\012\031test/names/prefixed.proto\022\023test.names."
+    "prefixed\0422\012\007Message\022'\012\004kind\030\001 \001(\0162\031.test"
+    ".names.prefixed.Kind*\025\012\004Kind\022\015\012\011KIND_NON"
+    "E\020\000B\006\272\002\003Preb\006proto3";
+static const LifelineMessageTable *const lifeline_file_test_2fnames_2fprefixed_messages[] = {
+    &test__names__prefixed__message__table,
+};
+const LifelineFile lifeline_file_test_2fnames_2fprefixed = {
+    .path = "test/names/prefixed.proto", .bytes = lifeline_file_test_2fnames_2fprefixed_bytes, .count = 139,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_test_2fnames_2fprefixed_messages, .message_count = 1};
+
 static const Test__Names__Prefixed__Message test__names__prefixed__message__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__prefixed__message__descriptor)};
 static const LifelineField test__names__prefixed__message__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -43,5 +56,6 @@ const LifelineMessageTable test__names__prefixed__message__table = {
         [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Prefixed__Message, kind), 0),
     },
     .names = {.text = test__names__prefixed__message__name_text, .names = test__names__prefixed__message__name_entries, .order = test__names__prefixed__message__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fnames_2fprefixed,
 };
 

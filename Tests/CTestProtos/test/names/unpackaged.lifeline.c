@@ -29,6 +29,44 @@ static const LifelineEnum enum_1 = {
     .alias_numbers = NULL,
     .count = 2, .flags = 0};
 
+static const char lifeline_file_test_2fnames_2funpackaged_bytes[] =
+    "\012\033test/names/unpackaged.proto\042s\012\012Unpacka"
+    "ged\022\035\012\004kind\030\001 \001(\0162\017.UnpackagedKind\022\025\012\004te"
+    "xt\030\002 \001(\0132\007.String\022\023\012\004file\030\003 \001(\0132\005.FILE\022\014"
+    "\012\004name\030\004 \001(\011\022\014\012\004flag\030\005 \001(\010\042\026\012\006String\022\014\012\004"
+    "text\030\001 \001(\011\042\032\012\004FILE\022\022\012\012descriptor\030\001 \001(\005\042\032"
+    "\012\010Pb__FILE\022\016\012\006number\030\001 \001(\005\042\351\003\012\005Outer\022\036\012\003"
+    "own\030\001 \001(\0132\021.Outer.Unpackaged\022\032\012\005outer\030\002 "
+    "\001(\0132\013.Unpackaged\022\042\012\006outers\030\003 \003(\0132\022.Outer"
+    ".OutersEntry\022'\012\010own_kind\030\004 \001(\0162\025.Outer.U"
+    "npackagedKind\022#\012\012outer_kind\030\005 \001(\0162\017.Unpa"
+    "ckagedKind\022\031\012\011outermost\030\006 \001(\0132\006.Outer\032\034\012"
+    "\012Unpackaged\022\016\012\006nested\030\001 \001(\010\032:\012\013OutersEnt"
+    "ry\022\013\012\003key\030\001 \001(\005\022\032\012\005value\030\002 \001(\0132\013.Unpacka"
+    "ged:\0028\001\032\215\001\012\005Outer\022!\012\005inner\030\001 \001(\0132\022.Outer"
+    ".Outer.Outer\032a\012\005Outer\022\031\012\011outermost\030\001 \001(\013"
+    "2\006.Outer\022\034\012\006middle\030\002 \001(\0132\014.Outer.Outer\022\037"
+    "\012\003own\030\003 \001(\0132\022.Outer.Outer.Outer\042-\012\016Unpac"
+    "kagedKind\022\033\012\027NESTED_KIND_UNSPECIFIED\020\000*K"
+    "\012\016UnpackagedKind\022\037\012\033UNPACKAGED_KIND_UNSP"
+    "ECIFIED\020\000\022\030\012\024UNPACKAGED_KIND_SOME\020\001b\006pro"
+    "to3";
+static const LifelineMessageTable *const lifeline_file_test_2fnames_2funpackaged_messages[] = {
+    &pb__unpackaged__table,
+    &pb__string__table,
+    &pb__file__table,
+    &pb__pb___file__table,
+    &pb__outer__table,
+    &pb__outer__unpackaged__table,
+    &pb__outer__outers_entry__table,
+    &pb__outer__outer__table,
+    &pb__outer__outer__outer__table,
+};
+const LifelineFile lifeline_file_test_2fnames_2funpackaged = {
+    .path = "test/names/unpackaged.proto", .bytes = lifeline_file_test_2fnames_2funpackaged_bytes, .count = 803,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_test_2fnames_2funpackaged_messages, .message_count = 9};
+
 static const Pb__Unpackaged pb__unpackaged__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__unpackaged__descriptor)};
 static const LifelineField pb__unpackaged__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -45,7 +83,7 @@ static const LifelineField pb__unpackaged__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Pb__Unpackaged, file),
      .quantifier_offset = 0, .encoded_tag = 0x1a00000000000001,
-     .message = &pb__file_xa83dba83__table, .enumeration = NULL},
+     .message = &pb__file__table, .enumeration = NULL},
     {.number = 4, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
      .offset = offsetof(Pb__Unpackaged, name),
@@ -78,6 +116,7 @@ const LifelineMessageTable pb__unpackaged__table = {
         [5] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x28, 0, offsetof(Pb__Unpackaged, flag), 0),
     },
     .names = {.text = pb__unpackaged__name_text, .names = pb__unpackaged__name_entries, .order = pb__unpackaged__name_order, .order_count = 5},
+    .file = &lifeline_file_test_2fnames_2funpackaged,
 };
 
 static const Pb__String pb__string__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__string__descriptor)};
@@ -105,60 +144,63 @@ const LifelineMessageTable pb__string__table = {
         [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Pb__String, text), 0),
     },
     .names = {.text = pb__string__name_text, .names = pb__string__name_entries, .order = pb__string__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fnames_2funpackaged,
 };
 
-static const Pb__FILEXa83dba83 pb__file_xa83dba83__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__file_xa83dba83__descriptor)};
-static const LifelineField pb__file_xa83dba83__fields[] = {
+static const Pb__FILE pb__file__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__file__descriptor)};
+static const LifelineField pb__file__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Pb__FILEXa83dba83, descriptor),
+     .offset = offsetof(Pb__FILE, descriptor),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char pb__file_xa83dba83__name_text[] = "descriptor";
-static const LifelineName pb__file_xa83dba83__name_entries[] = {{0, 10}, {0, 10}};
-static const uint32_t pb__file_xa83dba83__name_order[] = {0};
-const LifelineMessageTable pb__file_xa83dba83__table = {
+static const char pb__file__name_text[] = "descriptor";
+static const LifelineName pb__file__name_entries[] = {{0, 10}, {0, 10}};
+static const uint32_t pb__file__name_order[] = {0};
+const LifelineMessageTable pb__file__table = {
     .full_name = "FILE",
-    .default_instance = &pb__file_xa83dba83__default,
-    .fields = pb__file_xa83dba83__fields,
+    .default_instance = &pb__file__default,
+    .fields = pb__file__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Pb__FILEXa83dba83),
+    .size = sizeof(Pb__FILE),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Pb__FILEXa83dba83, descriptor), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Pb__FILE, descriptor), 0),
     },
-    .names = {.text = pb__file_xa83dba83__name_text, .names = pb__file_xa83dba83__name_entries, .order = pb__file_xa83dba83__name_order, .order_count = 1},
+    .names = {.text = pb__file__name_text, .names = pb__file__name_entries, .order = pb__file__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fnames_2funpackaged,
 };
 
-static const Pb__PbFILEXc32894c3 pb__pb___file_xc32894c3__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__pb___file_xc32894c3__descriptor)};
-static const LifelineField pb__pb___file_xc32894c3__fields[] = {
+static const Pb__PbFILE pb__pb___file__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__pb___file__descriptor)};
+static const LifelineField pb__pb___file__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Pb__PbFILEXc32894c3, number),
+     .offset = offsetof(Pb__PbFILE, number),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char pb__pb___file_xc32894c3__name_text[] = "number";
-static const LifelineName pb__pb___file_xc32894c3__name_entries[] = {{0, 6}, {0, 6}};
-static const uint32_t pb__pb___file_xc32894c3__name_order[] = {0};
-const LifelineMessageTable pb__pb___file_xc32894c3__table = {
+static const char pb__pb___file__name_text[] = "number";
+static const LifelineName pb__pb___file__name_entries[] = {{0, 6}, {0, 6}};
+static const uint32_t pb__pb___file__name_order[] = {0};
+const LifelineMessageTable pb__pb___file__table = {
     .full_name = "Pb__FILE",
-    .default_instance = &pb__pb___file_xc32894c3__default,
-    .fields = pb__pb___file_xc32894c3__fields,
+    .default_instance = &pb__pb___file__default,
+    .fields = pb__pb___file__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Pb__PbFILEXc32894c3),
+    .size = sizeof(Pb__PbFILE),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Pb__PbFILEXc32894c3, number), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Pb__PbFILE, number), 0),
     },
-    .names = {.text = pb__pb___file_xc32894c3__name_text, .names = pb__pb___file_xc32894c3__name_entries, .order = pb__pb___file_xc32894c3__name_order, .order_count = 1},
+    .names = {.text = pb__pb___file__name_text, .names = pb__pb___file__name_entries, .order = pb__pb___file__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fnames_2funpackaged,
 };
 
 static const Pb__Outer pb__outer__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__descriptor)};
@@ -167,7 +209,7 @@ static const LifelineField pb__outer__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Pb__Outer, own),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = &pb__outer__unpackaged_xabf78015__table, .enumeration = NULL},
+     .message = &pb__outer__unpackaged__table, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Pb__Outer, outer),
@@ -177,7 +219,7 @@ static const LifelineField pb__outer__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Pb__Outer, outers),
      .quantifier_offset = offsetof(Pb__Outer, n_outers), .encoded_tag = 0x1a00000000000001,
-     .message = &pb__outer__outers_entry_x9199608a__table, .enumeration = NULL},
+     .message = &pb__outer__outers_entry__table, .enumeration = NULL},
     {.number = 4, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Pb__Outer, own_kind),
@@ -216,135 +258,140 @@ const LifelineMessageTable pb__outer__table = {
         [6] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x32, 5, offsetof(Pb__Outer, outermost), 0),
     },
     .names = {.text = pb__outer__name_text, .names = pb__outer__name_entries, .order = pb__outer__name_order, .order_count = 8},
+    .file = &lifeline_file_test_2fnames_2funpackaged,
 };
 
-static const Pb__Outer__UnpackagedXabf78015 pb__outer__unpackaged_xabf78015__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__unpackaged_xabf78015__descriptor)};
-static const LifelineField pb__outer__unpackaged_xabf78015__fields[] = {
+static const Pb__Outer__Unpackaged pb__outer__unpackaged__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__unpackaged__descriptor)};
+static const LifelineField pb__outer__unpackaged__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BOOL),
-     .offset = offsetof(Pb__Outer__UnpackagedXabf78015, nested),
+     .offset = offsetof(Pb__Outer__Unpackaged, nested),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char pb__outer__unpackaged_xabf78015__name_text[] = "nested";
-static const LifelineName pb__outer__unpackaged_xabf78015__name_entries[] = {{0, 6}, {0, 6}};
-static const uint32_t pb__outer__unpackaged_xabf78015__name_order[] = {0};
-const LifelineMessageTable pb__outer__unpackaged_xabf78015__table = {
+static const char pb__outer__unpackaged__name_text[] = "nested";
+static const LifelineName pb__outer__unpackaged__name_entries[] = {{0, 6}, {0, 6}};
+static const uint32_t pb__outer__unpackaged__name_order[] = {0};
+const LifelineMessageTable pb__outer__unpackaged__table = {
     .full_name = "Outer.Unpackaged",
-    .default_instance = &pb__outer__unpackaged_xabf78015__default,
-    .fields = pb__outer__unpackaged_xabf78015__fields,
+    .default_instance = &pb__outer__unpackaged__default,
+    .fields = pb__outer__unpackaged__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Pb__Outer__UnpackagedXabf78015),
+    .size = sizeof(Pb__Outer__Unpackaged),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x8, 0, offsetof(Pb__Outer__UnpackagedXabf78015, nested), 0),
+        [1] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x8, 0, offsetof(Pb__Outer__Unpackaged, nested), 0),
     },
-    .names = {.text = pb__outer__unpackaged_xabf78015__name_text, .names = pb__outer__unpackaged_xabf78015__name_entries, .order = pb__outer__unpackaged_xabf78015__name_order, .order_count = 1},
+    .names = {.text = pb__outer__unpackaged__name_text, .names = pb__outer__unpackaged__name_entries, .order = pb__outer__unpackaged__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fnames_2funpackaged,
 };
 
-_Static_assert(offsetof(Pb__Outer__OutersEntryX9199608a, key) == sizeof(ProtobufCMessage), "key of Outer.OutersEntry");
+_Static_assert(offsetof(Pb__Outer__OutersEntry, key) == sizeof(ProtobufCMessage), "key of Outer.OutersEntry");
 _Static_assert(
-    offsetof(Pb__Outer__OutersEntryX9199608a, value) == (offsetof(Pb__Outer__OutersEntryX9199608a, key) + sizeof(((Pb__Outer__OutersEntryX9199608a *)0)->key) + _Alignof(__typeof__(((Pb__Outer__OutersEntryX9199608a *)0)->value)) - 1) / _Alignof(__typeof__(((Pb__Outer__OutersEntryX9199608a *)0)->value)) * _Alignof(__typeof__(((Pb__Outer__OutersEntryX9199608a *)0)->value)),
+    offsetof(Pb__Outer__OutersEntry, value) == (offsetof(Pb__Outer__OutersEntry, key) + sizeof(((Pb__Outer__OutersEntry *)0)->key) + _Alignof(__typeof__(((Pb__Outer__OutersEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Pb__Outer__OutersEntry *)0)->value)) * _Alignof(__typeof__(((Pb__Outer__OutersEntry *)0)->value)),
     "value of Outer.OutersEntry");
-static const Pb__Outer__OutersEntryX9199608a pb__outer__outers_entry_x9199608a__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__outers_entry_x9199608a__descriptor)};
-static const LifelineField pb__outer__outers_entry_x9199608a__fields[] = {
+static const Pb__Outer__OutersEntry pb__outer__outers_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__outers_entry__descriptor)};
+static const LifelineField pb__outer__outers_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Pb__Outer__OutersEntryX9199608a, key),
+     .offset = offsetof(Pb__Outer__OutersEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Pb__Outer__OutersEntryX9199608a, value),
+     .offset = offsetof(Pb__Outer__OutersEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &pb__unpackaged__table, .enumeration = NULL},
 };
-static const char pb__outer__outers_entry_x9199608a__name_text[] = "key\000value";
-static const LifelineName pb__outer__outers_entry_x9199608a__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t pb__outer__outers_entry_x9199608a__name_order[] = {0, 2};
-const LifelineMessageTable pb__outer__outers_entry_x9199608a__table = {
+static const char pb__outer__outers_entry__name_text[] = "key\000value";
+static const LifelineName pb__outer__outers_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t pb__outer__outers_entry__name_order[] = {0, 2};
+const LifelineMessageTable pb__outer__outers_entry__table = {
     .full_name = "Outer.OutersEntry",
-    .default_instance = &pb__outer__outers_entry_x9199608a__default,
-    .fields = pb__outer__outers_entry_x9199608a__fields,
+    .default_instance = &pb__outer__outers_entry__default,
+    .fields = pb__outer__outers_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Pb__Outer__OutersEntryX9199608a),
+    .size = sizeof(Pb__Outer__OutersEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Pb__Outer__OutersEntryX9199608a, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Pb__Outer__OutersEntryX9199608a, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Pb__Outer__OutersEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Pb__Outer__OutersEntry, value), 0),
     },
-    .names = {.text = pb__outer__outers_entry_x9199608a__name_text, .names = pb__outer__outers_entry_x9199608a__name_entries, .order = pb__outer__outers_entry_x9199608a__name_order, .order_count = 2},
+    .names = {.text = pb__outer__outers_entry__name_text, .names = pb__outer__outers_entry__name_entries, .order = pb__outer__outers_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fnames_2funpackaged,
 };
 
-static const Pb__Outer__OuterXf0c554e5 pb__outer__outer_xf0c554e5__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__outer_xf0c554e5__descriptor)};
-static const LifelineField pb__outer__outer_xf0c554e5__fields[] = {
+static const Pb__Outer__Outer pb__outer__outer__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__outer__descriptor)};
+static const LifelineField pb__outer__outer__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Pb__Outer__OuterXf0c554e5, inner),
+     .offset = offsetof(Pb__Outer__Outer, inner),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = &pb__outer__outer_xf0c554e5__outer_x5a2d6b48__table, .enumeration = NULL},
+     .message = &pb__outer__outer__outer__table, .enumeration = NULL},
 };
-static const char pb__outer__outer_xf0c554e5__name_text[] = "inner";
-static const LifelineName pb__outer__outer_xf0c554e5__name_entries[] = {{0, 5}, {0, 5}};
-static const uint32_t pb__outer__outer_xf0c554e5__name_order[] = {0};
-const LifelineMessageTable pb__outer__outer_xf0c554e5__table = {
+static const char pb__outer__outer__name_text[] = "inner";
+static const LifelineName pb__outer__outer__name_entries[] = {{0, 5}, {0, 5}};
+static const uint32_t pb__outer__outer__name_order[] = {0};
+const LifelineMessageTable pb__outer__outer__table = {
     .full_name = "Outer.Outer",
-    .default_instance = &pb__outer__outer_xf0c554e5__default,
-    .fields = pb__outer__outer_xf0c554e5__fields,
+    .default_instance = &pb__outer__outer__default,
+    .fields = pb__outer__outer__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Pb__Outer__OuterXf0c554e5),
+    .size = sizeof(Pb__Outer__Outer),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Pb__Outer__OuterXf0c554e5, inner), 0),
+        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Pb__Outer__Outer, inner), 0),
     },
-    .names = {.text = pb__outer__outer_xf0c554e5__name_text, .names = pb__outer__outer_xf0c554e5__name_entries, .order = pb__outer__outer_xf0c554e5__name_order, .order_count = 1},
+    .names = {.text = pb__outer__outer__name_text, .names = pb__outer__outer__name_entries, .order = pb__outer__outer__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fnames_2funpackaged,
 };
 
-static const Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48 pb__outer__outer_xf0c554e5__outer_x5a2d6b48__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__outer_xf0c554e5__outer_x5a2d6b48__descriptor)};
-static const LifelineField pb__outer__outer_xf0c554e5__outer_x5a2d6b48__fields[] = {
+static const Pb__Outer__Outer__Outer pb__outer__outer__outer__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__outer__outer__descriptor)};
+static const LifelineField pb__outer__outer__outer__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48, outermost),
+     .offset = offsetof(Pb__Outer__Outer__Outer, outermost),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = &pb__outer__table, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48, middle),
+     .offset = offsetof(Pb__Outer__Outer__Outer, middle),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
-     .message = &pb__outer__outer_xf0c554e5__table, .enumeration = NULL},
+     .message = &pb__outer__outer__table, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48, own),
+     .offset = offsetof(Pb__Outer__Outer__Outer, own),
      .quantifier_offset = 0, .encoded_tag = 0x1a00000000000001,
-     .message = &pb__outer__outer_xf0c554e5__outer_x5a2d6b48__table, .enumeration = NULL},
+     .message = &pb__outer__outer__outer__table, .enumeration = NULL},
 };
-static const char pb__outer__outer_xf0c554e5__outer_x5a2d6b48__name_text[] = "outermost\000middle\000own";
-static const LifelineName pb__outer__outer_xf0c554e5__outer_x5a2d6b48__name_entries[] = {{0, 9}, {0, 9}, {10, 6}, {10, 6}, {17, 3}, {17, 3}};
-static const uint32_t pb__outer__outer_xf0c554e5__outer_x5a2d6b48__name_order[] = {4, 2, 0};
-const LifelineMessageTable pb__outer__outer_xf0c554e5__outer_x5a2d6b48__table = {
+static const char pb__outer__outer__outer__name_text[] = "outermost\000middle\000own";
+static const LifelineName pb__outer__outer__outer__name_entries[] = {{0, 9}, {0, 9}, {10, 6}, {10, 6}, {17, 3}, {17, 3}};
+static const uint32_t pb__outer__outer__outer__name_order[] = {4, 2, 0};
+const LifelineMessageTable pb__outer__outer__outer__table = {
     .full_name = "Outer.Outer.Outer",
-    .default_instance = &pb__outer__outer_xf0c554e5__outer_x5a2d6b48__default,
-    .fields = pb__outer__outer_xf0c554e5__outer_x5a2d6b48__fields,
+    .default_instance = &pb__outer__outer__outer__default,
+    .fields = pb__outer__outer__outer__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 3,
     .dense_count = 3,
-    .size = sizeof(Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48),
+    .size = sizeof(Pb__Outer__Outer__Outer),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48, outermost), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48, middle), 0),
-        [3] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1A, 2, offsetof(Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48, own), 0),
+        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Pb__Outer__Outer__Outer, outermost), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Pb__Outer__Outer__Outer, middle), 0),
+        [3] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1A, 2, offsetof(Pb__Outer__Outer__Outer, own), 0),
     },
-    .names = {.text = pb__outer__outer_xf0c554e5__outer_x5a2d6b48__name_text, .names = pb__outer__outer_xf0c554e5__outer_x5a2d6b48__name_entries, .order = pb__outer__outer_xf0c554e5__outer_x5a2d6b48__name_order, .order_count = 3},
+    .names = {.text = pb__outer__outer__outer__name_text, .names = pb__outer__outer__outer__name_entries, .order = pb__outer__outer__outer__name_order, .order_count = 3},
+    .file = &lifeline_file_test_2fnames_2funpackaged,
 };
 

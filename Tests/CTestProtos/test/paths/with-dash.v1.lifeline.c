@@ -7,6 +7,17 @@
 
 #include <stddef.h>
 
+static const char lifeline_file_test_2fpaths_2fwith_2ddash_2ev1_bytes[] =
+    "\012\035test/paths/with-dash.v1.proto\022\012test.pa"
+    "ths\042\030\012\006Dashed\022\016\012\006number\030\001 \001(\005b\006proto3";
+static const LifelineMessageTable *const lifeline_file_test_2fpaths_2fwith_2ddash_2ev1_messages[] = {
+    &test__paths__dashed__table,
+};
+const LifelineFile lifeline_file_test_2fpaths_2fwith_2ddash_2ev1 = {
+    .path = "test/paths/with-dash.v1.proto", .bytes = lifeline_file_test_2fpaths_2fwith_2ddash_2ev1_bytes, .count = 77,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_test_2fpaths_2fwith_2ddash_2ev1_messages, .message_count = 1};
+
 static const Test__Paths__Dashed test__paths__dashed__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__paths__dashed__descriptor)};
 static const LifelineField test__paths__dashed__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -32,5 +43,6 @@ const LifelineMessageTable test__paths__dashed__table = {
         [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Paths__Dashed, number), 0),
     },
     .names = {.text = test__paths__dashed__name_text, .names = test__paths__dashed__name_entries, .order = test__paths__dashed__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fpaths_2fwith_2ddash_2ev1,
 };
 

@@ -29,6 +29,60 @@ static const LifelineEnum enum_1 = {
     .alias_numbers = NULL,
     .count = 5, .flags = 0};
 
+static const char lifeline_file_test_2fproto2_2fdefaults_bytes[] =
+    "\012\032test/proto2/defaults.proto\022\013test.proto"
+    "2\032\031test/scalars/proto3.proto\042\345\013\012\010Default"
+    "s\022\033\012\010a_double\030\001 \001(\001:\011-1.5e+300\022\034\012\017double"
+    "_infinity\030\002 \001(\001:\003inf\022&\012\030double_negative_"
+    "infinity\030\003 \001(\001:\004-inf\022\027\012\012double_nan\030\004 \001(\001"
+    ":\003nan\022*\012\013double_tiny\030\005 \001(\001:\0254.9406564584"
+    "1247e-324\022 \012\024double_negative_zero\030\006 \001(\001:"
+    "\002-0\022\027\012\014double_whole\030\007 \001(\001:\0013\022\024\012\007a_float\030"
+    "\010 \001(\002:\0030.1\022\033\012\016float_infinity\030\011 \001(\002:\003inf\022"
+    "%\012\027float_negative_infinity\030\012 \001(\002:\004-inf\022\026"
+    "\012\011float_nan\030\013 \001(\002:\003nan\022\042\012\012float_tiny\030\014 \001"
+    "(\002:\0161.40129846e-45\022%\012\015float_largest\030\015 \001("
+    "\002:\0163.40282347e+38\022!\012\014int32_lowest\030\016 \001(\005:"
+    "\013-2147483648\022*\012\014int64_lowest\030\017 \001(\003:\024-922"
+    "3372036854775808\022*\012\015int64_highest\030\020 \001(\003:"
+    "\0239223372036854775807\022\042\012\016uint32_highest\030\021"
+    " \001(\015:\0124294967295\022,\012\016uint64_highest\030\022 \001(\004"
+    ":\02418446744073709551615\022\024\012\010a_sint32\030\023 \001(\021"
+    ":\002-1\022\024\012\010a_sint64\030\024 \001(\022:\002-2\022\024\012\011a_fixed32\030"
+    "\025 \001(\007:\0018\022\024\012\011a_fixed64\030\026 \001(\006:\0014\022\026\012\012a_sfix"
+    "ed32\030\027 \001(\017:\002-5\022\026\012\012a_sfixed64\030\030 \001(\020:\002-6\022\021"
+    "\012\003yes\030\031 \001(\010:\004true\022\021\012\002no\030\032 \001(\010:\005false\022\024\012\005"
+    "plain\030\033 \001(\011:\005plain\022O\012\007escapes\030\034 \001(\011:>\042qu"
+    "oted\042 'single' back\134slash \134(1 + 1) tab\011 "
+    "line\012 return\015 bell\007\022\031\012\003nul\030\035 \001(\011:\014before"
+    "\000after\022 \012\007unicode\030\036 \001(\011:\017\303\251 \360\237\230\200 \342\202\254 e\314\201"
+    "\022\031\012\010trigraph\030\037 \001(\011:\007\077\077/ \077\077=\022\017\012\005empty\030  \001"
+    "(\011:\000\0222\012\007a_bytes\030! \001(\014:!\134000\134001\134177\134200\134"
+    "377\134\042\134\134\134'\134n\134r\134tz\022,\012\030bytes_digits_after_o"
+    "ctal\030\042 \001(\014:\012\1340001\1343771\022\025\012\013bytes_empty\030# "
+    "\001(\014:\000\022+\012\004size\030$ \001(\0162\021.test.proto2.Size:\012"
+    "SIZE_LARGE\022/\012\024size_without_default\030% \001(\016"
+    "2\021.test.proto2.Size\0226\012\005color\030& \001(\0162\032.tes"
+    "t.scalars.proto3.Color:\013COLOR_GREEN\0229\012\025c"
+    "olor_without_default\030' \001(\0162\032.test.scalar"
+    "s.proto3.Color\022%\012\025required_with_default\030"
+    "( \002(\011:\006needed\022\033\012\015chosen_number\030) \001(\005:\00241"
+    "H\000\022 \012\013chosen_text\030* \001(\011:\011forty-twoH\000\0224\012\013"
+    "chosen_size\030+ \001(\0162\021.test.proto2.Size:\012SI"
+    "ZE_LARGEH\000B\010\012\006choice*&\012\004Size\022\016\012\012SIZE_SMA"
+    "LL\020\003\022\016\012\012SIZE_LARGE\020\007";
+extern const LifelineFile lifeline_file_test_2fscalars_2fproto3 LIFELINE_WEAK;
+static const LifelineFile *const lifeline_file_test_2fproto2_2fdefaults_dependencies[] = {
+    &lifeline_file_test_2fscalars_2fproto3,
+};
+static const LifelineMessageTable *const lifeline_file_test_2fproto2_2fdefaults_messages[] = {
+    &test__proto2__defaults__table,
+};
+const LifelineFile lifeline_file_test_2fproto2_2fdefaults = {
+    .path = "test/proto2/defaults.proto", .bytes = lifeline_file_test_2fproto2_2fdefaults_bytes, .count = 1620,
+    .dependencies = lifeline_file_test_2fproto2_2fdefaults_dependencies, .dependency_count = 1,
+    .messages = lifeline_file_test_2fproto2_2fdefaults_messages, .message_count = 1};
+
 static const Test__Proto2__Defaults test__proto2__defaults__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__defaults__descriptor)};
 static const LifelineField test__proto2__defaults__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_FLAG,
@@ -326,5 +380,6 @@ const LifelineMessageTable test__proto2__defaults__table = {
         [31] = LIFELINE_DISPATCH(BYTES, MARKED, 0x1FA, 1, offsetof(Test__Proto2__Defaults, trigraph), offsetof(Test__Proto2__Defaults, has_trigraph)),
     },
     .names = {.text = test__proto2__defaults__name_text, .names = test__proto2__defaults__name_entries, .order = test__proto2__defaults__name_order, .order_count = 76},
+    .file = &lifeline_file_test_2fproto2_2fdefaults,
 };
 

@@ -53,6 +53,38 @@ static const LifelineEnum enum_3 = {
     .alias_numbers = NULL,
     .count = 5, .flags = 0};
 
+static const char lifeline_file_test_2fproto2_2fenums_bytes[] =
+    "\012\027test/proto2/enums.proto\022\013test.proto2\032\031"
+    "test/scalars/proto3.proto\042\354\003\012\005Enums\022!\012\005a"
+    "lias\030\001 \001(\0162\022.test.proto2.Alias\022#\012\007aliase"
+    "s\030\002 \003(\0162\022.test.proto2.Alias\022.\012\016packed_al"
+    "iases\030\003 \003(\0162\022.test.proto2.AliasB\002\020\001\022#\012\006s"
+    "ingle\030\005 \001(\0162\023.test.proto2.Single\022*\012\014chos"
+    "en_alias\030\006 \001(\0162\022.test.proto2.AliasH\000\0222\012\014"
+    "chosen_color\030\007 \001(\0162\032.test.scalars.proto3"
+    ".ColorH\000\022)\012\005color\030\010 \001(\0162\032.test.scalars.p"
+    "roto3.Color\022*\012\006colors\030\011 \003(\0162\032.test.scala"
+    "rs.proto3.Color\022/\012\010singular\030\012 \001(\0132\035.test"
+    ".scalars.proto3.Singular\022)\012\006nested\030\013 \001(\016"
+    "2\031.test.proto2.Enums.Nested\042)\012\006Nested\022\017\012"
+    "\013NESTED_ZERO\020\000\022\016\012\012NESTED_ONE\020\001B\010\012\006choice"
+    "*\225\001\012\005Alias\022\017\012\013ALIAS_FIRST\020\001\022\015\012\011ALIAS_UNO"
+    "\020\001\022\020\012\014ALIAS_SECOND\020\002\022\021\012\011ALIAS_DUE\020\002\032\002\010\001\022"
+    "\021\012\015ALIAS_SEGUNDO\020\002\022\031\012\014ALIAS_LOWEST\020\200\200\200\200\370"
+    "\377\377\377\377\001\022\025\012\015ALIAS_HIGHEST\020\377\377\377\377\007\032\002\020\001*\022\012\006Sing"
+    "le\022\010\012\004ONLY\020*";
+extern const LifelineFile lifeline_file_test_2fscalars_2fproto3 LIFELINE_WEAK;
+static const LifelineFile *const lifeline_file_test_2fproto2_2fenums_dependencies[] = {
+    &lifeline_file_test_2fscalars_2fproto3,
+};
+static const LifelineMessageTable *const lifeline_file_test_2fproto2_2fenums_messages[] = {
+    &test__proto2__enums__table,
+};
+const LifelineFile lifeline_file_test_2fproto2_2fenums = {
+    .path = "test/proto2/enums.proto", .bytes = lifeline_file_test_2fproto2_2fenums_bytes, .count = 732,
+    .dependencies = lifeline_file_test_2fproto2_2fenums_dependencies, .dependency_count = 1,
+    .messages = lifeline_file_test_2fproto2_2fenums_messages, .message_count = 1};
+
 static const Test__Proto2__Enums test__proto2__enums__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__enums__descriptor)};
 static const LifelineField test__proto2__enums__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_FLAG,
@@ -126,5 +158,6 @@ const LifelineMessageTable test__proto2__enums__table = {
         [10] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x52, 8, offsetof(Test__Proto2__Enums, singular), 0),
     },
     .names = {.text = test__proto2__enums__name_text, .names = test__proto2__enums__name_entries, .order = test__proto2__enums__name_order, .order_count = 13},
+    .file = &lifeline_file_test_2fproto2_2fenums,
 };
 

@@ -7,6 +7,36 @@
 
 #include <stddef.h>
 
+static const char lifeline_file_test_2fproto2_2fextensions_bytes[] =
+    "\012\034test/proto2/extensions.proto\022\013test.pro"
+    "to2\032 google/protobuf/descriptor.proto\042\030\012"
+    "\006Marker\022\016\012\006weight\030\001 \001(\005\042\305\001\012\012Extendable\022\024"
+    "\012\004name\030\001 \001(\011B\006\222\265\030\002\010\003\032^\012\005Scope\022\015\012\005inner\030\001"
+    " \001(\0102F\012\006scoped\022\027.test.proto2.Extendable\030"
+    "f \001(\0132\035.test.proto2.Extendable.Scope*\005\010d"
+    "\020\310\001:\027\212\265\030\023has a custom optionJ\004\010\002\020\003J\004\010\011\020\014"
+    "J\011\010\220\003\020\200\200\200\200\002R\004goneR\004left2C\012\011Directory\0226\012\004"
+    "Find\022\027.test.proto2.Extendable\032\023.test.pro"
+    "to2.Marker0\001:/\012\004note\022\037.google.protobuf.M"
+    "essageOptions\030\321\206\003 \001(\011:D\012\006marker\022\035.google"
+    ".protobuf.FieldOptions\030\322\206\003 \001(\0132\023.test.pr"
+    "oto2.Marker:&\012\005count\022\027.test.proto2.Exten"
+    "dable\030d \001(\005:&\012\005words\022\027.test.proto2.Exten"
+    "dable\030e \003(\011";
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fdescriptor LIFELINE_WEAK;
+static const LifelineFile *const lifeline_file_test_2fproto2_2fextensions_dependencies[] = {
+    &lifeline_file_google_2fprotobuf_2fdescriptor,
+};
+static const LifelineMessageTable *const lifeline_file_test_2fproto2_2fextensions_messages[] = {
+    &test__proto2__marker__table,
+    &test__proto2__extendable__table,
+    &test__proto2__extendable__scope__table,
+};
+const LifelineFile lifeline_file_test_2fproto2_2fextensions = {
+    .path = "test/proto2/extensions.proto", .bytes = lifeline_file_test_2fproto2_2fextensions_bytes, .count = 571,
+    .dependencies = lifeline_file_test_2fproto2_2fextensions_dependencies, .dependency_count = 1,
+    .messages = lifeline_file_test_2fproto2_2fextensions_messages, .message_count = 3};
+
 static const Test__Proto2__Marker test__proto2__marker__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__marker__descriptor)};
 static const LifelineField test__proto2__marker__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_FLAG,
@@ -32,6 +62,7 @@ const LifelineMessageTable test__proto2__marker__table = {
         [1] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x8, 1, offsetof(Test__Proto2__Marker, weight), offsetof(Test__Proto2__Marker, has_weight)),
     },
     .names = {.text = test__proto2__marker__name_text, .names = test__proto2__marker__name_entries, .order = test__proto2__marker__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fproto2_2fextensions,
 };
 
 static const Test__Proto2__Extendable test__proto2__extendable__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__extendable__descriptor)};
@@ -59,116 +90,34 @@ const LifelineMessageTable test__proto2__extendable__table = {
         [1] = LIFELINE_DISPATCH(BYTES, MARKED, 0xA, 1, offsetof(Test__Proto2__Extendable, name), offsetof(Test__Proto2__Extendable, has_name)),
     },
     .names = {.text = test__proto2__extendable__name_text, .names = test__proto2__extendable__name_entries, .order = test__proto2__extendable__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fproto2_2fextensions,
 };
 
-static const Test__Proto2__Extendable__ScopeXc665a60f test__proto2__extendable__scope_xc665a60f__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__extendable__scope_xc665a60f__descriptor)};
-static const LifelineField test__proto2__extendable__scope_xc665a60f__fields[] = {
+static const Test__Proto2__Extendable__Scope test__proto2__extendable__scope__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__extendable__scope__descriptor)};
+static const LifelineField test__proto2__extendable__scope__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_BOOL),
-     .offset = offsetof(Test__Proto2__Extendable__ScopeXc665a60f, inner),
-     .quantifier_offset = offsetof(Test__Proto2__Extendable__ScopeXc665a60f, has_inner), .encoded_tag = 0x0800000000000001,
+     .offset = offsetof(Test__Proto2__Extendable__Scope, inner),
+     .quantifier_offset = offsetof(Test__Proto2__Extendable__Scope, has_inner), .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__proto2__extendable__scope_xc665a60f__name_text[] = "inner";
-static const LifelineName test__proto2__extendable__scope_xc665a60f__name_entries[] = {{0, 5}, {0, 5}};
-static const uint32_t test__proto2__extendable__scope_xc665a60f__name_order[] = {0};
-const LifelineMessageTable test__proto2__extendable__scope_xc665a60f__table = {
+static const char test__proto2__extendable__scope__name_text[] = "inner";
+static const LifelineName test__proto2__extendable__scope__name_entries[] = {{0, 5}, {0, 5}};
+static const uint32_t test__proto2__extendable__scope__name_order[] = {0};
+const LifelineMessageTable test__proto2__extendable__scope__table = {
     .full_name = "test.proto2.Extendable.Scope",
-    .default_instance = &test__proto2__extendable__scope_xc665a60f__default,
-    .fields = test__proto2__extendable__scope_xc665a60f__fields,
+    .default_instance = &test__proto2__extendable__scope__default,
+    .fields = test__proto2__extendable__scope__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Proto2__Extendable__ScopeXc665a60f),
+    .size = sizeof(Test__Proto2__Extendable__Scope),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BOOL, MARKED, 0x8, 1, offsetof(Test__Proto2__Extendable__ScopeXc665a60f, inner), offsetof(Test__Proto2__Extendable__ScopeXc665a60f, has_inner)),
+        [1] = LIFELINE_DISPATCH(BOOL, MARKED, 0x8, 1, offsetof(Test__Proto2__Extendable__Scope, inner), offsetof(Test__Proto2__Extendable__Scope, has_inner)),
     },
-    .names = {.text = test__proto2__extendable__scope_xc665a60f__name_text, .names = test__proto2__extendable__scope_xc665a60f__name_entries, .order = test__proto2__extendable__scope_xc665a60f__name_order, .order_count = 1},
-};
-
-static const Test__Proto2__Extendable__Scope__Scoped test__proto2__extendable__scope__scoped__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__extendable__scope__scoped__descriptor)};
-static const LifelineField test__proto2__extendable__scope__scoped__fields[] = {
-    {.number = 102, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Proto2__Extendable__Scope__Scoped, value),
-     .quantifier_offset = 0, .encoded_tag = 0x06b2000000000002,
-     .message = &test__proto2__extendable__scope__table, .enumeration = NULL},
-};
-static const char test__proto2__extendable__scope__scoped__name_text[] = "[test.proto2.Extendable.Scope.scoped]";
-static const LifelineName test__proto2__extendable__scope__scoped__name_entries[] = {{0, 37}, {0, 37}};
-static const uint32_t test__proto2__extendable__scope__scoped__name_order[] = {0};
-const LifelineMessageTable test__proto2__extendable__scope__scoped__table = {
-    .full_name = "test.proto2.Extendable.Scope.scoped",
-    .default_instance = &test__proto2__extendable__scope__scoped__default,
-    .fields = test__proto2__extendable__scope__scoped__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 0,
-    .size = sizeof(Test__Proto2__Extendable__Scope__Scoped),
-    .flags = 0,
-    .dispatch = {
-        [22] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x6B2, 0, offsetof(Test__Proto2__Extendable__Scope__Scoped, value), 0),
-    },
-    .names = {.text = test__proto2__extendable__scope__scoped__name_text, .names = test__proto2__extendable__scope__scoped__name_entries, .order = test__proto2__extendable__scope__scoped__name_order, .order_count = 1},
-    .extended = &test__proto2__extendable__table,
-};
-
-static const Test__Proto2__Count test__proto2__count__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__count__descriptor)};
-static const LifelineField test__proto2__count__fields[] = {
-    {.number = 100, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_FLAG,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Proto2__Count, value),
-     .quantifier_offset = offsetof(Test__Proto2__Count, has_value), .encoded_tag = 0x06a0000000000002,
-     .message = NULL, .enumeration = NULL},
-};
-static const char test__proto2__count__name_text[] = "[test.proto2.count]";
-static const LifelineName test__proto2__count__name_entries[] = {{0, 19}, {0, 19}};
-static const uint32_t test__proto2__count__name_order[] = {0};
-const LifelineMessageTable test__proto2__count__table = {
-    .full_name = "test.proto2.count",
-    .default_instance = &test__proto2__count__default,
-    .fields = test__proto2__count__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 0,
-    .size = sizeof(Test__Proto2__Count),
-    .flags = 0,
-    .dispatch = {
-        [20] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x6A0, 1, offsetof(Test__Proto2__Count, value), offsetof(Test__Proto2__Count, has_value)),
-    },
-    .names = {.text = test__proto2__count__name_text, .names = test__proto2__count__name_entries, .order = test__proto2__count__name_order, .order_count = 1},
-    .extended = &test__proto2__extendable__table,
-};
-
-static const Test__Proto2__Words test__proto2__words__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__words__descriptor)};
-static const LifelineField test__proto2__words__fields[] = {
-    {.number = 101, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_REPEATED,
-     .flags = 0, .form = 0,
-     .offset = offsetof(Test__Proto2__Words, value),
-     .quantifier_offset = offsetof(Test__Proto2__Words, n_value), .encoded_tag = 0x06aa000000000002,
-     .message = NULL, .enumeration = NULL},
-};
-static const char test__proto2__words__name_text[] = "[test.proto2.words]";
-static const LifelineName test__proto2__words__name_entries[] = {{0, 19}, {0, 19}};
-static const uint32_t test__proto2__words__name_order[] = {0};
-const LifelineMessageTable test__proto2__words__table = {
-    .full_name = "test.proto2.words",
-    .default_instance = &test__proto2__words__default,
-    .fields = test__proto2__words__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 0,
-    .size = sizeof(Test__Proto2__Words),
-    .flags = LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
-    .dispatch = {
-        [21] = LIFELINE_DISPATCH(BYTES, REPEATED, 0x6AA, 0, offsetof(Test__Proto2__Words, value), offsetof(Test__Proto2__Words, n_value)),
-    },
-    .names = {.text = test__proto2__words__name_text, .names = test__proto2__words__name_entries, .order = test__proto2__words__name_order, .order_count = 1},
-    .extended = &test__proto2__extendable__table,
+    .names = {.text = test__proto2__extendable__scope__name_text, .names = test__proto2__extendable__scope__name_entries, .order = test__proto2__extendable__scope__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fproto2_2fextensions,
 };
 

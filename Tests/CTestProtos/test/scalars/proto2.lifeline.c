@@ -18,6 +18,150 @@ static const LifelineEnum enum_0 = {
     .alias_numbers = NULL,
     .count = 3, .flags = 0};
 
+static const char lifeline_file_test_2fscalars_2fproto2_bytes[] =
+    "\012\031test/scalars/proto2.proto\022\023test.scalar"
+    "s.proto2\042\035\012\005Point\022\011\012\001x\030\001 \001(\021\022\011\012\001y\030\002 \001(\021\042"
+    "\362\002\012\010Singular\022\020\012\010a_double\030\001 \001(\001\022\017\012\007a_floa"
+    "t\030\002 \001(\002\022\017\012\007a_int32\030\003 \001(\005\022\017\012\007a_int64\030\004 \001("
+    "\003\022\020\012\010a_uint32\030\005 \001(\015\022\020\012\010a_uint64\030\006 \001(\004\022\020\012"
+    "\010a_sint32\030\007 \001(\021\022\020\012\010a_sint64\030\010 \001(\022\022\021\012\011a_f"
+    "ixed32\030\011 \001(\007\022\021\012\011a_fixed64\030\012 \001(\006\022\022\012\012a_sfi"
+    "xed32\030\013 \001(\017\022\022\012\012a_sfixed64\030\014 \001(\020\022\016\012\006a_boo"
+    "l\030\015 \001(\010\022\020\012\010a_string\030\016 \001(\011\022\017\012\007a_bytes\030\017 \001"
+    "(\014\022+\012\007a_level\030\020 \001(\0162\032.test.scalars.proto"
+    "2.Level\022+\012\007a_point\030\021 \001(\0132\032.test.scalars."
+    "proto2.Point\042\362\002\012\010Required\022\020\012\010a_double\030\001 "
+    "\002(\001\022\017\012\007a_float\030\002 \002(\002\022\017\012\007a_int32\030\003 \002(\005\022\017\012"
+    "\007a_int64\030\004 \002(\003\022\020\012\010a_uint32\030\005 \002(\015\022\020\012\010a_ui"
+    "nt64\030\006 \002(\004\022\020\012\010a_sint32\030\007 \002(\021\022\020\012\010a_sint64"
+    "\030\010 \002(\022\022\021\012\011a_fixed32\030\011 \002(\007\022\021\012\011a_fixed64\030\012"
+    " \002(\006\022\022\012\012a_sfixed32\030\013 \002(\017\022\022\012\012a_sfixed64\030\014"
+    " \002(\020\022\016\012\006a_bool\030\015 \002(\010\022\020\012\010a_string\030\016 \002(\011\022\017"
+    "\012\007a_bytes\030\017 \002(\014\022+\012\007a_level\030\020 \002(\0162\032.test."
+    "scalars.proto2.Level\022+\012\007a_point\030\021 \002(\0132\032."
+    "test.scalars.proto2.Point\042\303\002\012\015RequiredBe"
+    "low\022*\012\003one\030\001 \001(\0132\035.test.scalars.proto2.R"
+    "equired\022+\012\004many\030\002 \003(\0132\035.test.scalars.pro"
+    "to2.Required\022>\012\006mapped\030\003 \003(\0132..test.scal"
+    "ars.proto2.RequiredBelow.MappedEntry\022/\012\006"
+    "chosen\030\004 \001(\0132\035.test.scalars.proto2.Requi"
+    "redH\000\022\020\012\006number\030\005 \001(\005H\000\032L\012\013MappedEntry\022\013"
+    "\012\003key\030\001 \001(\011\022,\012\005value\030\002 \001(\0132\035.test.scalar"
+    "s.proto2.Required:\0028\001B\010\012\006choice\042\245\003\012\010Unpa"
+    "cked\022\023\012\013some_double\030\001 \003(\001\022\022\012\012some_float\030"
+    "\002 \003(\002\022\022\012\012some_int32\030\003 \003(\005\022\022\012\012some_int64\030"
+    "\004 \003(\003\022\023\012\013some_uint32\030\005 \003(\015\022\023\012\013some_uint6"
+    "4\030\006 \003(\004\022\023\012\013some_sint32\030\007 \003(\021\022\023\012\013some_sin"
+    "t64\030\010 \003(\022\022\024\012\014some_fixed32\030\011 \003(\007\022\024\012\014some_"
+    "fixed64\030\012 \003(\006\022\025\012\015some_sfixed32\030\013 \003(\017\022\025\012\015"
+    "some_sfixed64\030\014 \003(\020\022\021\012\011some_bool\030\015 \003(\010\022\023"
+    "\012\013some_string\030\016 \003(\011\022\022\012\012some_bytes\030\017 \003(\014\022"
+    ".\012\012some_level\030\020 \003(\0162\032.test.scalars.proto"
+    "2.Level\022.\012\012some_point\030\021 \003(\0132\032.test.scala"
+    "rs.proto2.Point\042\202\003\012\006Packed\022\027\012\013some_doubl"
+    "e\030\001 \003(\001B\002\020\001\022\026\012\012some_float\030\002 \003(\002B\002\020\001\022\026\012\012s"
+    "ome_int32\030\003 \003(\005B\002\020\001\022\026\012\012some_int64\030\004 \003(\003B"
+    "\002\020\001\022\027\012\013some_uint32\030\005 \003(\015B\002\020\001\022\027\012\013some_uin"
+    "t64\030\006 \003(\004B\002\020\001\022\027\012\013some_sint32\030\007 \003(\021B\002\020\001\022\027"
+    "\012\013some_sint64\030\010 \003(\022B\002\020\001\022\030\012\014some_fixed32\030"
+    "\011 \003(\007B\002\020\001\022\030\012\014some_fixed64\030\012 \003(\006B\002\020\001\022\031\012\015s"
+    "ome_sfixed32\030\013 \003(\017B\002\020\001\022\031\012\015some_sfixed64\030"
+    "\014 \003(\020B\002\020\001\022\025\012\011some_bool\030\015 \003(\010B\002\020\001\0222\012\012some"
+    "_level\030\020 \003(\0162\032.test.scalars.proto2.Level"
+    "B\002\020\001\042\265\003\012\006Choice\022\030\012\016first_is_bytes\030\001 \001(\014H"
+    "\000\022\022\012\010a_double\030\002 \001(\001H\000\022\021\012\007a_float\030\003 \001(\002H\000"
+    "\022\021\012\007a_int32\030\004 \001(\005H\000\022\021\012\007a_int64\030\005 \001(\003H\000\022\022"
+    "\012\010a_uint32\030\006 \001(\015H\000\022\022\012\010a_uint64\030\007 \001(\004H\000\022\022"
+    "\012\010a_sint32\030\010 \001(\021H\000\022\022\012\010a_sint64\030\011 \001(\022H\000\022\023"
+    "\012\011a_fixed32\030\012 \001(\007H\000\022\023\012\011a_fixed64\030\013 \001(\006H\000"
+    "\022\024\012\012a_sfixed32\030\014 \001(\017H\000\022\024\012\012a_sfixed64\030\015 \001"
+    "(\020H\000\022\020\012\006a_bool\030\016 \001(\010H\000\022\022\012\010a_string\030\017 \001(\011"
+    "H\000\022\021\012\007a_bytes\030\020 \001(\014H\000\022-\012\007a_level\030\021 \001(\0162\032"
+    ".test.scalars.proto2.LevelH\000\022-\012\007a_point\030"
+    "\022 \001(\0132\032.test.scalars.proto2.PointH\000B\007\012\005v"
+    "alue\042\365\016\012\004Maps\022:\012\011by_double\030\001 \003(\0132'.test."
+    "scalars.proto2.Maps.ByDoubleEntry\0228\012\010by_"
+    "float\030\002 \003(\0132&.test.scalars.proto2.Maps.B"
+    "yFloatEntry\0228\012\010by_int32\030\003 \003(\0132&.test.sca"
+    "lars.proto2.Maps.ByInt32Entry\0228\012\010by_int6"
+    "4\030\004 \003(\0132&.test.scalars.proto2.Maps.ByInt"
+    "64Entry\022:\012\011by_uint32\030\005 \003(\0132'.test.scalar"
+    "s.proto2.Maps.ByUint32Entry\022:\012\011by_uint64"
+    "\030\006 \003(\0132'.test.scalars.proto2.Maps.ByUint"
+    "64Entry\022:\012\011by_sint32\030\007 \003(\0132'.test.scalar"
+    "s.proto2.Maps.BySint32Entry\022:\012\011by_sint64"
+    "\030\010 \003(\0132'.test.scalars.proto2.Maps.BySint"
+    "64Entry\022<\012\012by_fixed32\030\011 \003(\0132(.test.scala"
+    "rs.proto2.Maps.ByFixed32Entry\022<\012\012by_fixe"
+    "d64\030\012 \003(\0132(.test.scalars.proto2.Maps.ByF"
+    "ixed64Entry\022>\012\013by_sfixed32\030\013 \003(\0132).test."
+    "scalars.proto2.Maps.BySfixed32Entry\022>\012\013b"
+    "y_sfixed64\030\014 \003(\0132).test.scalars.proto2.M"
+    "aps.BySfixed64Entry\0226\012\007by_bool\030\015 \003(\0132%.t"
+    "est.scalars.proto2.Maps.ByBoolEntry\022:\012\011b"
+    "y_string\030\016 \003(\0132'.test.scalars.proto2.Map"
+    "s.ByStringEntry\0228\012\010by_bytes\030\017 \003(\0132&.test"
+    ".scalars.proto2.Maps.ByBytesEntry\0228\012\010by_"
+    "level\030\020 \003(\0132&.test.scalars.proto2.Maps.B"
+    "yLevelEntry\0228\012\010by_point\030\021 \003(\0132&.test.sca"
+    "lars.proto2.Maps.ByPointEntry\032/\012\015ByDoubl"
+    "eEntry\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001(\001:\0028\001\032."
+    "\012\014ByFloatEntry\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001"
+    "(\002:\0028\001\032.\012\014ByInt32Entry\022\013\012\003key\030\001 \001(\011\022\015\012\005v"
+    "alue\030\002 \001(\005:\0028\001\032.\012\014ByInt64Entry\022\013\012\003key\030\001 "
+    "\001(\011\022\015\012\005value\030\002 \001(\003:\0028\001\032/\012\015ByUint32Entry\022"
+    "\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001(\015:\0028\001\032/\012\015ByUin"
+    "t64Entry\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001(\004:\0028\001"
+    "\032/\012\015BySint32Entry\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030"
+    "\002 \001(\021:\0028\001\032/\012\015BySint64Entry\022\013\012\003key\030\001 \001(\011\022"
+    "\015\012\005value\030\002 \001(\022:\0028\001\0320\012\016ByFixed32Entry\022\013\012\003"
+    "key\030\001 \001(\011\022\015\012\005value\030\002 \001(\007:\0028\001\0320\012\016ByFixed6"
+    "4Entry\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001(\006:\0028\001\0321"
+    "\012\017BySfixed32Entry\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030"
+    "\002 \001(\017:\0028\001\0321\012\017BySfixed64Entry\022\013\012\003key\030\001 \001("
+    "\011\022\015\012\005value\030\002 \001(\020:\0028\001\032-\012\013ByBoolEntry\022\013\012\003k"
+    "ey\030\001 \001(\011\022\015\012\005value\030\002 \001(\010:\0028\001\032/\012\015ByStringE"
+    "ntry\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\032.\012\014"
+    "ByBytesEntry\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001(\014"
+    ":\0028\001\032J\012\014ByLevelEntry\022\013\012\003key\030\001 \001(\011\022)\012\005val"
+    "ue\030\002 \001(\0162\032.test.scalars.proto2.Level:\0028\001"
+    "\032J\012\014ByPointEntry\022\013\012\003key\030\001 \001(\011\022)\012\005value\030\002"
+    " \001(\0132\032.test.scalars.proto2.Point:\0028\001*C\012\005"
+    "Level\022\020\012\014LEVEL_MIDDLE\020\000\022\026\012\011LEVEL_LOW\020\373\377\377"
+    "\377\377\377\377\377\377\001\022\020\012\012LEVEL_HIGH\020\300\204=";
+static const LifelineMessageTable *const lifeline_file_test_2fscalars_2fproto2_messages[] = {
+    &test__scalars__proto2__point__table,
+    &test__scalars__proto2__singular__table,
+    &test__scalars__proto2__required__table,
+    &test__scalars__proto2__required_below__table,
+    &test__scalars__proto2__required_below__mapped_entry__table,
+    &test__scalars__proto2__unpacked__table,
+    &test__scalars__proto2__packed__table,
+    &test__scalars__proto2__choice__table,
+    &test__scalars__proto2__maps__table,
+    &test__scalars__proto2__maps__by_double_entry__table,
+    &test__scalars__proto2__maps__by_float_entry__table,
+    &test__scalars__proto2__maps__by_int32_entry__table,
+    &test__scalars__proto2__maps__by_int64_entry__table,
+    &test__scalars__proto2__maps__by_uint32_entry__table,
+    &test__scalars__proto2__maps__by_uint64_entry__table,
+    &test__scalars__proto2__maps__by_sint32_entry__table,
+    &test__scalars__proto2__maps__by_sint64_entry__table,
+    &test__scalars__proto2__maps__by_fixed32_entry__table,
+    &test__scalars__proto2__maps__by_fixed64_entry__table,
+    &test__scalars__proto2__maps__by_sfixed32_entry__table,
+    &test__scalars__proto2__maps__by_sfixed64_entry__table,
+    &test__scalars__proto2__maps__by_bool_entry__table,
+    &test__scalars__proto2__maps__by_string_entry__table,
+    &test__scalars__proto2__maps__by_bytes_entry__table,
+    &test__scalars__proto2__maps__by_level_entry__table,
+    &test__scalars__proto2__maps__by_point_entry__table,
+};
+const LifelineFile lifeline_file_test_2fscalars_2fproto2 = {
+    .path = "test/scalars/proto2.proto", .bytes = lifeline_file_test_2fscalars_2fproto2_bytes, .count = 4385,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_test_2fscalars_2fproto2_messages, .message_count = 26};
+
 static const Test__Scalars__Proto2__Point test__scalars__proto2__point__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__point__descriptor)};
 static const LifelineField test__scalars__proto2__point__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_SINT32, .presence = LIFELINE_PRESENCE_FLAG,
@@ -49,6 +193,7 @@ const LifelineMessageTable test__scalars__proto2__point__table = {
         [2] = LIFELINE_DISPATCH(SINT32, MARKED, 0x10, 1, offsetof(Test__Scalars__Proto2__Point, y), offsetof(Test__Scalars__Proto2__Point, has_y)),
     },
     .names = {.text = test__scalars__proto2__point__name_text, .names = test__scalars__proto2__point__name_entries, .order = test__scalars__proto2__point__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
 static const Test__Scalars__Proto2__Singular test__scalars__proto2__singular__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__singular__descriptor)};
@@ -171,6 +316,7 @@ const LifelineMessageTable test__scalars__proto2__singular__table = {
         [17] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x18A, 16, offsetof(Test__Scalars__Proto2__Singular, a_point), 0),
     },
     .names = {.text = test__scalars__proto2__singular__name_text, .names = test__scalars__proto2__singular__name_entries, .order = test__scalars__proto2__singular__name_order, .order_count = 34},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
 static const Test__Scalars__Proto2__Required test__scalars__proto2__required__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__required__descriptor)};
@@ -293,6 +439,7 @@ const LifelineMessageTable test__scalars__proto2__required__table = {
         [17] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x18A, 16, offsetof(Test__Scalars__Proto2__Required, a_point), 0),
     },
     .names = {.text = test__scalars__proto2__required__name_text, .names = test__scalars__proto2__required__name_entries, .order = test__scalars__proto2__required__name_order, .order_count = 34},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
 static const Test__Scalars__Proto2__RequiredBelow test__scalars__proto2__required_below__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__required_below__descriptor)};
@@ -311,7 +458,7 @@ static const LifelineField test__scalars__proto2__required_below__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__RequiredBelow, mapped),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__RequiredBelow, n_mapped), .encoded_tag = 0x1a00000000000001,
-     .message = &test__scalars__proto2__required_below__mapped_entry_xc2733907__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__required_below__mapped_entry__table, .enumeration = NULL},
     {.number = 4, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Scalars__Proto2__RequiredBelow, chosen),
@@ -344,43 +491,45 @@ const LifelineMessageTable test__scalars__proto2__required_below__table = {
         [5] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x28, 5, offsetof(Test__Scalars__Proto2__RequiredBelow, number), offsetof(Test__Scalars__Proto2__RequiredBelow, choice_case)),
     },
     .names = {.text = test__scalars__proto2__required_below__name_text, .names = test__scalars__proto2__required_below__name_entries, .order = test__scalars__proto2__required_below__name_order, .order_count = 5},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.RequiredBelow.MappedEntry");
+_Static_assert(offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.RequiredBelow.MappedEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907, value) == (offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907, key) + sizeof(((Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907 *)0)->value)),
+    offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntry, value) == (offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntry, key) + sizeof(((Test__Scalars__Proto2__RequiredBelow__MappedEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__RequiredBelow__MappedEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__RequiredBelow__MappedEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__RequiredBelow__MappedEntry *)0)->value)),
     "value of test.scalars.proto2.RequiredBelow.MappedEntry");
-static const Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907 test__scalars__proto2__required_below__mapped_entry_xc2733907__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__required_below__mapped_entry_xc2733907__descriptor)};
-static const LifelineField test__scalars__proto2__required_below__mapped_entry_xc2733907__fields[] = {
+static const Test__Scalars__Proto2__RequiredBelow__MappedEntry test__scalars__proto2__required_below__mapped_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__required_below__mapped_entry__descriptor)};
+static const LifelineField test__scalars__proto2__required_below__mapped_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907, key),
+     .offset = offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907, value),
+     .offset = offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &test__scalars__proto2__required__table, .enumeration = NULL},
 };
-static const char test__scalars__proto2__required_below__mapped_entry_xc2733907__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__required_below__mapped_entry_xc2733907__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__required_below__mapped_entry_xc2733907__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__required_below__mapped_entry_xc2733907__table = {
+static const char test__scalars__proto2__required_below__mapped_entry__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__required_below__mapped_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__required_below__mapped_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__required_below__mapped_entry__table = {
     .full_name = "test.scalars.proto2.RequiredBelow.MappedEntry",
-    .default_instance = &test__scalars__proto2__required_below__mapped_entry_xc2733907__default,
-    .fields = test__scalars__proto2__required_below__mapped_entry_xc2733907__fields,
+    .default_instance = &test__scalars__proto2__required_below__mapped_entry__default,
+    .fields = test__scalars__proto2__required_below__mapped_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907),
+    .size = sizeof(Test__Scalars__Proto2__RequiredBelow__MappedEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_REQUIRED | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntry, value), 0),
     },
-    .names = {.text = test__scalars__proto2__required_below__mapped_entry_xc2733907__name_text, .names = test__scalars__proto2__required_below__mapped_entry_xc2733907__name_entries, .order = test__scalars__proto2__required_below__mapped_entry_xc2733907__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__required_below__mapped_entry__name_text, .names = test__scalars__proto2__required_below__mapped_entry__name_entries, .order = test__scalars__proto2__required_below__mapped_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
 static const Test__Scalars__Proto2__Unpacked test__scalars__proto2__unpacked__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__unpacked__descriptor)};
@@ -503,6 +652,7 @@ const LifelineMessageTable test__scalars__proto2__unpacked__table = {
         [17] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x18A, 16, offsetof(Test__Scalars__Proto2__Unpacked, some_point), offsetof(Test__Scalars__Proto2__Unpacked, n_some_point)),
     },
     .names = {.text = test__scalars__proto2__unpacked__name_text, .names = test__scalars__proto2__unpacked__name_entries, .order = test__scalars__proto2__unpacked__name_order, .order_count = 34},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
 static const Test__Scalars__Proto2__Packed test__scalars__proto2__packed__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__packed__descriptor)};
@@ -607,6 +757,7 @@ const LifelineMessageTable test__scalars__proto2__packed__table = {
         [13] = LIFELINE_DISPATCH(BOOL, PACKED, 0x6A, 12, offsetof(Test__Scalars__Proto2__Packed, some_bool), offsetof(Test__Scalars__Proto2__Packed, n_some_bool)),
     },
     .names = {.text = test__scalars__proto2__packed__name_text, .names = test__scalars__proto2__packed__name_entries, .order = test__scalars__proto2__packed__name_order, .order_count = 28},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
 static const Test__Scalars__Proto2__Choice test__scalars__proto2__choice__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__choice__descriptor)};
@@ -735,6 +886,7 @@ const LifelineMessageTable test__scalars__proto2__choice__table = {
         [18] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x192, 17, offsetof(Test__Scalars__Proto2__Choice, a_point), offsetof(Test__Scalars__Proto2__Choice, value_case)),
     },
     .names = {.text = test__scalars__proto2__choice__name_text, .names = test__scalars__proto2__choice__name_entries, .order = test__scalars__proto2__choice__name_order, .order_count = 36},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
 static const Test__Scalars__Proto2__Maps test__scalars__proto2__maps__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__descriptor)};
@@ -743,87 +895,87 @@ static const LifelineField test__scalars__proto2__maps__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_double),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_double), .encoded_tag = 0x0a00000000000001,
-     .message = &test__scalars__proto2__maps__by_double_entry_x534420ff__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_double_entry__table, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_float),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_float), .encoded_tag = 0x1200000000000001,
-     .message = &test__scalars__proto2__maps__by_float_entry_x3609c886__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_float_entry__table, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_int32),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_int32), .encoded_tag = 0x1a00000000000001,
-     .message = &test__scalars__proto2__maps__by_int32_entry_x52e6df24__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_int32_entry__table, .enumeration = NULL},
     {.number = 4, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_int64),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_int64), .encoded_tag = 0x2200000000000001,
-     .message = &test__scalars__proto2__maps__by_int64_entry_xf47b1181__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_int64_entry__table, .enumeration = NULL},
     {.number = 5, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_uint32),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_uint32), .encoded_tag = 0x2a00000000000001,
-     .message = &test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_uint32_entry__table, .enumeration = NULL},
     {.number = 6, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_uint64),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_uint64), .encoded_tag = 0x3200000000000001,
-     .message = &test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_uint64_entry__table, .enumeration = NULL},
     {.number = 7, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_sint32),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_sint32), .encoded_tag = 0x3a00000000000001,
-     .message = &test__scalars__proto2__maps__by_sint32_entry_x929a6a81__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_sint32_entry__table, .enumeration = NULL},
     {.number = 8, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_sint64),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_sint64), .encoded_tag = 0x4200000000000001,
-     .message = &test__scalars__proto2__maps__by_sint64_entry_x223d2160__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_sint64_entry__table, .enumeration = NULL},
     {.number = 9, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_fixed32),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_fixed32), .encoded_tag = 0x4a00000000000001,
-     .message = &test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_fixed32_entry__table, .enumeration = NULL},
     {.number = 10, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_fixed64),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_fixed64), .encoded_tag = 0x5200000000000001,
-     .message = &test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_fixed64_entry__table, .enumeration = NULL},
     {.number = 11, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_sfixed32),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_sfixed32), .encoded_tag = 0x5a00000000000001,
-     .message = &test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_sfixed32_entry__table, .enumeration = NULL},
     {.number = 12, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_sfixed64),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_sfixed64), .encoded_tag = 0x6200000000000001,
-     .message = &test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_sfixed64_entry__table, .enumeration = NULL},
     {.number = 13, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_bool),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_bool), .encoded_tag = 0x6a00000000000001,
-     .message = &test__scalars__proto2__maps__by_bool_entry_x03681ac8__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_bool_entry__table, .enumeration = NULL},
     {.number = 14, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_string),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_string), .encoded_tag = 0x7200000000000001,
-     .message = &test__scalars__proto2__maps__by_string_entry_x1e5ee13b__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_string_entry__table, .enumeration = NULL},
     {.number = 15, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_bytes),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_bytes), .encoded_tag = 0x7a00000000000001,
-     .message = &test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_bytes_entry__table, .enumeration = NULL},
     {.number = 16, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_level),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_level), .encoded_tag = 0x0182000000000002,
-     .message = &test__scalars__proto2__maps__by_level_entry_xa0ca842a__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_level_entry__table, .enumeration = NULL},
     {.number = 17, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_point),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_point), .encoded_tag = 0x018a000000000002,
-     .message = &test__scalars__proto2__maps__by_point_entry_x327d0fba__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_point_entry__table, .enumeration = NULL},
 };
 static const char test__scalars__proto2__maps__name_text[] = "by_double\000byDouble\000by_float\000byFloat\000by_int32\000byInt32\000by_int64\000byInt64\000by_uint32\000byUint32\000by_uint64\000byUint64\000by_sint32\000bySint32\000by_sint64\000bySint64\000by_fixed32\000byFixed32\000by_fixed64\000byFixed64\000by_sfixed32\000bySfixed32\000by_sfixed64\000bySfixed64\000by_bool\000byBool\000by_string\000byString\000by_bytes\000byBytes\000by_level\000byLevel\000by_point\000byPoint";
 static const LifelineName test__scalars__proto2__maps__name_entries[] = {{0, 9}, {10, 8}, {19, 8}, {28, 7}, {36, 8}, {45, 7}, {53, 8}, {62, 7}, {70, 9}, {80, 8}, {89, 9}, {99, 8}, {108, 9}, {118, 8}, {127, 9}, {137, 8}, {146, 10}, {157, 9}, {167, 10}, {178, 9}, {188, 11}, {200, 10}, {211, 11}, {223, 10}, {234, 7}, {242, 6}, {249, 9}, {259, 8}, {268, 8}, {277, 7}, {285, 8}, {294, 7}, {302, 8}, {311, 7}};
@@ -857,633 +1009,651 @@ const LifelineMessageTable test__scalars__proto2__maps__table = {
         [17] = LIFELINE_DISPATCH(MESSAGE, MAP, 0x18A, 16, offsetof(Test__Scalars__Proto2__Maps, by_point), offsetof(Test__Scalars__Proto2__Maps, n_by_point)),
     },
     .names = {.text = test__scalars__proto2__maps__name_text, .names = test__scalars__proto2__maps__name_entries, .order = test__scalars__proto2__maps__name_order, .order_count = 34},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByDoubleEntry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByDoubleEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff, value) == (offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff, key) + sizeof(((Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByDoubleEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByDoubleEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByDoubleEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByDoubleEntry *)0)->value)),
     "value of test.scalars.proto2.Maps.ByDoubleEntry");
-static const Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff test__scalars__proto2__maps__by_double_entry_x534420ff__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_double_entry_x534420ff__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_double_entry_x534420ff__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByDoubleEntry test__scalars__proto2__maps__by_double_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_double_entry__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_double_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_DOUBLE),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1100000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_double_entry_x534420ff__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_double_entry_x534420ff__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_double_entry_x534420ff__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_double_entry_x534420ff__table = {
+static const char test__scalars__proto2__maps__by_double_entry__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_double_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_double_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_double_entry__table = {
     .full_name = "test.scalars.proto2.Maps.ByDoubleEntry",
-    .default_instance = &test__scalars__proto2__maps__by_double_entry_x534420ff__default,
-    .fields = test__scalars__proto2__maps__by_double_entry_x534420ff__fields,
+    .default_instance = &test__scalars__proto2__maps__by_double_entry__default,
+    .fields = test__scalars__proto2__maps__by_double_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByDoubleEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntry, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_double_entry_x534420ff__name_text, .names = test__scalars__proto2__maps__by_double_entry_x534420ff__name_entries, .order = test__scalars__proto2__maps__by_double_entry_x534420ff__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_double_entry__name_text, .names = test__scalars__proto2__maps__by_double_entry__name_entries, .order = test__scalars__proto2__maps__by_double_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByFloatEntry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByFloatEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByFloatEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886, value) == (offsetof(Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886, key) + sizeof(((Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886 *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByFloatEntry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByFloatEntry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByFloatEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFloatEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFloatEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFloatEntry *)0)->value)),
     "value of test.scalars.proto2.Maps.ByFloatEntry");
-static const Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886 test__scalars__proto2__maps__by_float_entry_x3609c886__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_float_entry_x3609c886__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_float_entry_x3609c886__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByFloatEntry test__scalars__proto2__maps__by_float_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_float_entry__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_float_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFloatEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_FLOAT, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_FLOAT),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFloatEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1500000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_float_entry_x3609c886__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_float_entry_x3609c886__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_float_entry_x3609c886__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_float_entry_x3609c886__table = {
+static const char test__scalars__proto2__maps__by_float_entry__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_float_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_float_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_float_entry__table = {
     .full_name = "test.scalars.proto2.Maps.ByFloatEntry",
-    .default_instance = &test__scalars__proto2__maps__by_float_entry_x3609c886__default,
-    .fields = test__scalars__proto2__maps__by_float_entry_x3609c886__fields,
+    .default_instance = &test__scalars__proto2__maps__by_float_entry__default,
+    .fields = test__scalars__proto2__maps__by_float_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByFloatEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByFloatEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Scalars__Proto2__Maps__ByFloatEntry, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_float_entry_x3609c886__name_text, .names = test__scalars__proto2__maps__by_float_entry_x3609c886__name_entries, .order = test__scalars__proto2__maps__by_float_entry_x3609c886__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_float_entry__name_text, .names = test__scalars__proto2__maps__by_float_entry__name_entries, .order = test__scalars__proto2__maps__by_float_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByInt32Entry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByInt32Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByInt32Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24, value) == (offsetof(Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24, key) + sizeof(((Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24 *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByInt32Entry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByInt32Entry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByInt32Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt32Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt32Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt32Entry *)0)->value)),
     "value of test.scalars.proto2.Maps.ByInt32Entry");
-static const Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24 test__scalars__proto2__maps__by_int32_entry_x52e6df24__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_int32_entry_x52e6df24__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_int32_entry_x52e6df24__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByInt32Entry test__scalars__proto2__maps__by_int32_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_int32_entry__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_int32_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByInt32Entry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByInt32Entry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_int32_entry_x52e6df24__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_int32_entry_x52e6df24__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_int32_entry_x52e6df24__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_int32_entry_x52e6df24__table = {
+static const char test__scalars__proto2__maps__by_int32_entry__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_int32_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_int32_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_int32_entry__table = {
     .full_name = "test.scalars.proto2.Maps.ByInt32Entry",
-    .default_instance = &test__scalars__proto2__maps__by_int32_entry_x52e6df24__default,
-    .fields = test__scalars__proto2__maps__by_int32_entry_x52e6df24__fields,
+    .default_instance = &test__scalars__proto2__maps__by_int32_entry__default,
+    .fields = test__scalars__proto2__maps__by_int32_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByInt32Entry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByInt32Entry, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__ByInt32Entry, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_int32_entry_x52e6df24__name_text, .names = test__scalars__proto2__maps__by_int32_entry_x52e6df24__name_entries, .order = test__scalars__proto2__maps__by_int32_entry_x52e6df24__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_int32_entry__name_text, .names = test__scalars__proto2__maps__by_int32_entry__name_entries, .order = test__scalars__proto2__maps__by_int32_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByInt64Entry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByInt64Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByInt64Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181, value) == (offsetof(Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181, key) + sizeof(((Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181 *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByInt64Entry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByInt64Entry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByInt64Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt64Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt64Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt64Entry *)0)->value)),
     "value of test.scalars.proto2.Maps.ByInt64Entry");
-static const Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181 test__scalars__proto2__maps__by_int64_entry_xf47b1181__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_int64_entry_xf47b1181__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_int64_entry_xf47b1181__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByInt64Entry test__scalars__proto2__maps__by_int64_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_int64_entry__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_int64_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByInt64Entry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT64),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByInt64Entry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_int64_entry_xf47b1181__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_int64_entry_xf47b1181__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_int64_entry_xf47b1181__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_int64_entry_xf47b1181__table = {
+static const char test__scalars__proto2__maps__by_int64_entry__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_int64_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_int64_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_int64_entry__table = {
     .full_name = "test.scalars.proto2.Maps.ByInt64Entry",
-    .default_instance = &test__scalars__proto2__maps__by_int64_entry_xf47b1181__default,
-    .fields = test__scalars__proto2__maps__by_int64_entry_xf47b1181__fields,
+    .default_instance = &test__scalars__proto2__maps__by_int64_entry__default,
+    .fields = test__scalars__proto2__maps__by_int64_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByInt64Entry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByInt64Entry, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__ByInt64Entry, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_int64_entry_xf47b1181__name_text, .names = test__scalars__proto2__maps__by_int64_entry_xf47b1181__name_entries, .order = test__scalars__proto2__maps__by_int64_entry_xf47b1181__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_int64_entry__name_text, .names = test__scalars__proto2__maps__by_int64_entry__name_entries, .order = test__scalars__proto2__maps__by_int64_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByUint32Entry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByUint32Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByUint32Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3, value) == (offsetof(Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3, key) + sizeof(((Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3 *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByUint32Entry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByUint32Entry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByUint32Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint32Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint32Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint32Entry *)0)->value)),
     "value of test.scalars.proto2.Maps.ByUint32Entry");
-static const Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3 test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByUint32Entry test__scalars__proto2__maps__by_uint32_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_uint32_entry__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_uint32_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByUint32Entry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_UINT32),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByUint32Entry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__table = {
+static const char test__scalars__proto2__maps__by_uint32_entry__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_uint32_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_uint32_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_uint32_entry__table = {
     .full_name = "test.scalars.proto2.Maps.ByUint32Entry",
-    .default_instance = &test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__default,
-    .fields = test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__fields,
+    .default_instance = &test__scalars__proto2__maps__by_uint32_entry__default,
+    .fields = test__scalars__proto2__maps__by_uint32_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByUint32Entry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByUint32Entry, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__ByUint32Entry, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__name_text, .names = test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__name_entries, .order = test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_uint32_entry__name_text, .names = test__scalars__proto2__maps__by_uint32_entry__name_entries, .order = test__scalars__proto2__maps__by_uint32_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByUint64Entry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByUint64Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByUint64Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe, value) == (offsetof(Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe, key) + sizeof(((Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByUint64Entry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByUint64Entry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByUint64Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint64Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint64Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint64Entry *)0)->value)),
     "value of test.scalars.proto2.Maps.ByUint64Entry");
-static const Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByUint64Entry test__scalars__proto2__maps__by_uint64_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_uint64_entry__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_uint64_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByUint64Entry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_UINT64),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByUint64Entry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__table = {
+static const char test__scalars__proto2__maps__by_uint64_entry__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_uint64_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_uint64_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_uint64_entry__table = {
     .full_name = "test.scalars.proto2.Maps.ByUint64Entry",
-    .default_instance = &test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__default,
-    .fields = test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__fields,
+    .default_instance = &test__scalars__proto2__maps__by_uint64_entry__default,
+    .fields = test__scalars__proto2__maps__by_uint64_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByUint64Entry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByUint64Entry, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__ByUint64Entry, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__name_text, .names = test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__name_entries, .order = test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_uint64_entry__name_text, .names = test__scalars__proto2__maps__by_uint64_entry__name_entries, .order = test__scalars__proto2__maps__by_uint64_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.BySint32Entry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__BySint32Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.BySint32Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81, value) == (offsetof(Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81, key) + sizeof(((Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81 *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__BySint32Entry, value) == (offsetof(Test__Scalars__Proto2__Maps__BySint32Entry, key) + sizeof(((Test__Scalars__Proto2__Maps__BySint32Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint32Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint32Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint32Entry *)0)->value)),
     "value of test.scalars.proto2.Maps.BySint32Entry");
-static const Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81 test__scalars__proto2__maps__by_sint32_entry_x929a6a81__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_sint32_entry_x929a6a81__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_sint32_entry_x929a6a81__fields[] = {
+static const Test__Scalars__Proto2__Maps__BySint32Entry test__scalars__proto2__maps__by_sint32_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_sint32_entry__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_sint32_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__BySint32Entry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_SINT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_SINT32),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__BySint32Entry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_sint32_entry_x929a6a81__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_sint32_entry_x929a6a81__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_sint32_entry_x929a6a81__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_sint32_entry_x929a6a81__table = {
+static const char test__scalars__proto2__maps__by_sint32_entry__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_sint32_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_sint32_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_sint32_entry__table = {
     .full_name = "test.scalars.proto2.Maps.BySint32Entry",
-    .default_instance = &test__scalars__proto2__maps__by_sint32_entry_x929a6a81__default,
-    .fields = test__scalars__proto2__maps__by_sint32_entry_x929a6a81__fields,
+    .default_instance = &test__scalars__proto2__maps__by_sint32_entry__default,
+    .fields = test__scalars__proto2__maps__by_sint32_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81),
+    .size = sizeof(Test__Scalars__Proto2__Maps__BySint32Entry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81, key), 0),
-        [2] = LIFELINE_DISPATCH(SINT32, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__BySint32Entry, key), 0),
+        [2] = LIFELINE_DISPATCH(SINT32, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__BySint32Entry, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_sint32_entry_x929a6a81__name_text, .names = test__scalars__proto2__maps__by_sint32_entry_x929a6a81__name_entries, .order = test__scalars__proto2__maps__by_sint32_entry_x929a6a81__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_sint32_entry__name_text, .names = test__scalars__proto2__maps__by_sint32_entry__name_entries, .order = test__scalars__proto2__maps__by_sint32_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__BySint64EntryX223d2160, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.BySint64Entry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__BySint64Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.BySint64Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__BySint64EntryX223d2160, value) == (offsetof(Test__Scalars__Proto2__Maps__BySint64EntryX223d2160, key) + sizeof(((Test__Scalars__Proto2__Maps__BySint64EntryX223d2160 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint64EntryX223d2160 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint64EntryX223d2160 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint64EntryX223d2160 *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__BySint64Entry, value) == (offsetof(Test__Scalars__Proto2__Maps__BySint64Entry, key) + sizeof(((Test__Scalars__Proto2__Maps__BySint64Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint64Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint64Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint64Entry *)0)->value)),
     "value of test.scalars.proto2.Maps.BySint64Entry");
-static const Test__Scalars__Proto2__Maps__BySint64EntryX223d2160 test__scalars__proto2__maps__by_sint64_entry_x223d2160__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_sint64_entry_x223d2160__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_sint64_entry_x223d2160__fields[] = {
+static const Test__Scalars__Proto2__Maps__BySint64Entry test__scalars__proto2__maps__by_sint64_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_sint64_entry__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_sint64_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__BySint64EntryX223d2160, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__BySint64Entry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_SINT64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_SINT64),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__BySint64EntryX223d2160, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__BySint64Entry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_sint64_entry_x223d2160__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_sint64_entry_x223d2160__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_sint64_entry_x223d2160__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_sint64_entry_x223d2160__table = {
+static const char test__scalars__proto2__maps__by_sint64_entry__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_sint64_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_sint64_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_sint64_entry__table = {
     .full_name = "test.scalars.proto2.Maps.BySint64Entry",
-    .default_instance = &test__scalars__proto2__maps__by_sint64_entry_x223d2160__default,
-    .fields = test__scalars__proto2__maps__by_sint64_entry_x223d2160__fields,
+    .default_instance = &test__scalars__proto2__maps__by_sint64_entry__default,
+    .fields = test__scalars__proto2__maps__by_sint64_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__BySint64EntryX223d2160),
+    .size = sizeof(Test__Scalars__Proto2__Maps__BySint64Entry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__BySint64EntryX223d2160, key), 0),
-        [2] = LIFELINE_DISPATCH(SINT64, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__BySint64EntryX223d2160, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__BySint64Entry, key), 0),
+        [2] = LIFELINE_DISPATCH(SINT64, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__BySint64Entry, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_sint64_entry_x223d2160__name_text, .names = test__scalars__proto2__maps__by_sint64_entry_x223d2160__name_entries, .order = test__scalars__proto2__maps__by_sint64_entry_x223d2160__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_sint64_entry__name_text, .names = test__scalars__proto2__maps__by_sint64_entry__name_entries, .order = test__scalars__proto2__maps__by_sint64_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByFixed32Entry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByFixed32Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByFixed32Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1, value) == (offsetof(Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1, key) + sizeof(((Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1 *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByFixed32Entry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByFixed32Entry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByFixed32Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed32Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed32Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed32Entry *)0)->value)),
     "value of test.scalars.proto2.Maps.ByFixed32Entry");
-static const Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1 test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByFixed32Entry test__scalars__proto2__maps__by_fixed32_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_fixed32_entry__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_fixed32_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFixed32Entry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_FIXED32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_FIXED32),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFixed32Entry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1500000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__table = {
+static const char test__scalars__proto2__maps__by_fixed32_entry__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_fixed32_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_fixed32_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_fixed32_entry__table = {
     .full_name = "test.scalars.proto2.Maps.ByFixed32Entry",
-    .default_instance = &test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__default,
-    .fields = test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__fields,
+    .default_instance = &test__scalars__proto2__maps__by_fixed32_entry__default,
+    .fields = test__scalars__proto2__maps__by_fixed32_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByFixed32Entry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByFixed32Entry, key), 0),
+        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Scalars__Proto2__Maps__ByFixed32Entry, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__name_text, .names = test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__name_entries, .order = test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_fixed32_entry__name_text, .names = test__scalars__proto2__maps__by_fixed32_entry__name_entries, .order = test__scalars__proto2__maps__by_fixed32_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByFixed64Entry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByFixed64Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByFixed64Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40, value) == (offsetof(Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40, key) + sizeof(((Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40 *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByFixed64Entry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByFixed64Entry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByFixed64Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed64Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed64Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed64Entry *)0)->value)),
     "value of test.scalars.proto2.Maps.ByFixed64Entry");
-static const Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40 test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByFixed64Entry test__scalars__proto2__maps__by_fixed64_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_fixed64_entry__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_fixed64_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFixed64Entry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_FIXED64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_FIXED64),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFixed64Entry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1100000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__table = {
+static const char test__scalars__proto2__maps__by_fixed64_entry__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_fixed64_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_fixed64_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_fixed64_entry__table = {
     .full_name = "test.scalars.proto2.Maps.ByFixed64Entry",
-    .default_instance = &test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__default,
-    .fields = test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__fields,
+    .default_instance = &test__scalars__proto2__maps__by_fixed64_entry__default,
+    .fields = test__scalars__proto2__maps__by_fixed64_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByFixed64Entry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByFixed64Entry, key), 0),
+        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Scalars__Proto2__Maps__ByFixed64Entry, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__name_text, .names = test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__name_entries, .order = test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_fixed64_entry__name_text, .names = test__scalars__proto2__maps__by_fixed64_entry__name_entries, .order = test__scalars__proto2__maps__by_fixed64_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.BySfixed32Entry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__BySfixed32Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.BySfixed32Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800, value) == (offsetof(Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800, key) + sizeof(((Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800 *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__BySfixed32Entry, value) == (offsetof(Test__Scalars__Proto2__Maps__BySfixed32Entry, key) + sizeof(((Test__Scalars__Proto2__Maps__BySfixed32Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed32Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed32Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed32Entry *)0)->value)),
     "value of test.scalars.proto2.Maps.BySfixed32Entry");
-static const Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800 test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__fields[] = {
+static const Test__Scalars__Proto2__Maps__BySfixed32Entry test__scalars__proto2__maps__by_sfixed32_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_sfixed32_entry__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_sfixed32_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__BySfixed32Entry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_SFIXED32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_SFIXED32),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__BySfixed32Entry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1500000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__table = {
+static const char test__scalars__proto2__maps__by_sfixed32_entry__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_sfixed32_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_sfixed32_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_sfixed32_entry__table = {
     .full_name = "test.scalars.proto2.Maps.BySfixed32Entry",
-    .default_instance = &test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__default,
-    .fields = test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__fields,
+    .default_instance = &test__scalars__proto2__maps__by_sfixed32_entry__default,
+    .fields = test__scalars__proto2__maps__by_sfixed32_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800),
+    .size = sizeof(Test__Scalars__Proto2__Maps__BySfixed32Entry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__BySfixed32Entry, key), 0),
+        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Scalars__Proto2__Maps__BySfixed32Entry, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__name_text, .names = test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__name_entries, .order = test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_sfixed32_entry__name_text, .names = test__scalars__proto2__maps__by_sfixed32_entry__name_entries, .order = test__scalars__proto2__maps__by_sfixed32_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.BySfixed64Entry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__BySfixed64Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.BySfixed64Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d, value) == (offsetof(Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d, key) + sizeof(((Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__BySfixed64Entry, value) == (offsetof(Test__Scalars__Proto2__Maps__BySfixed64Entry, key) + sizeof(((Test__Scalars__Proto2__Maps__BySfixed64Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed64Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed64Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed64Entry *)0)->value)),
     "value of test.scalars.proto2.Maps.BySfixed64Entry");
-static const Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__fields[] = {
+static const Test__Scalars__Proto2__Maps__BySfixed64Entry test__scalars__proto2__maps__by_sfixed64_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_sfixed64_entry__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_sfixed64_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__BySfixed64Entry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_SFIXED64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_SFIXED64),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__BySfixed64Entry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1100000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__table = {
+static const char test__scalars__proto2__maps__by_sfixed64_entry__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_sfixed64_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_sfixed64_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_sfixed64_entry__table = {
     .full_name = "test.scalars.proto2.Maps.BySfixed64Entry",
-    .default_instance = &test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__default,
-    .fields = test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__fields,
+    .default_instance = &test__scalars__proto2__maps__by_sfixed64_entry__default,
+    .fields = test__scalars__proto2__maps__by_sfixed64_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d),
+    .size = sizeof(Test__Scalars__Proto2__Maps__BySfixed64Entry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__BySfixed64Entry, key), 0),
+        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Scalars__Proto2__Maps__BySfixed64Entry, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__name_text, .names = test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__name_entries, .order = test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_sfixed64_entry__name_text, .names = test__scalars__proto2__maps__by_sfixed64_entry__name_entries, .order = test__scalars__proto2__maps__by_sfixed64_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByBoolEntry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByBoolEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByBoolEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8, value) == (offsetof(Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8, key) + sizeof(((Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8 *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByBoolEntry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByBoolEntry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByBoolEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBoolEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBoolEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBoolEntry *)0)->value)),
     "value of test.scalars.proto2.Maps.ByBoolEntry");
-static const Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8 test__scalars__proto2__maps__by_bool_entry_x03681ac8__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_bool_entry_x03681ac8__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_bool_entry_x03681ac8__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByBoolEntry test__scalars__proto2__maps__by_bool_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_bool_entry__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_bool_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByBoolEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_BOOL),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByBoolEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_bool_entry_x03681ac8__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_bool_entry_x03681ac8__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_bool_entry_x03681ac8__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_bool_entry_x03681ac8__table = {
+static const char test__scalars__proto2__maps__by_bool_entry__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_bool_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_bool_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_bool_entry__table = {
     .full_name = "test.scalars.proto2.Maps.ByBoolEntry",
-    .default_instance = &test__scalars__proto2__maps__by_bool_entry_x03681ac8__default,
-    .fields = test__scalars__proto2__maps__by_bool_entry_x03681ac8__fields,
+    .default_instance = &test__scalars__proto2__maps__by_bool_entry__default,
+    .fields = test__scalars__proto2__maps__by_bool_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByBoolEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8, key), 0),
-        [2] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByBoolEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__ByBoolEntry, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_bool_entry_x03681ac8__name_text, .names = test__scalars__proto2__maps__by_bool_entry_x03681ac8__name_entries, .order = test__scalars__proto2__maps__by_bool_entry_x03681ac8__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_bool_entry__name_text, .names = test__scalars__proto2__maps__by_bool_entry__name_entries, .order = test__scalars__proto2__maps__by_bool_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByStringEntry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByStringEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByStringEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b, value) == (offsetof(Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b, key) + sizeof(((Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByStringEntry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByStringEntry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByStringEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByStringEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByStringEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByStringEntry *)0)->value)),
     "value of test.scalars.proto2.Maps.ByStringEntry");
-static const Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b test__scalars__proto2__maps__by_string_entry_x1e5ee13b__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_string_entry_x1e5ee13b__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_string_entry_x1e5ee13b__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByStringEntry test__scalars__proto2__maps__by_string_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_string_entry__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_string_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByStringEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByStringEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_string_entry_x1e5ee13b__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_string_entry_x1e5ee13b__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_string_entry_x1e5ee13b__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_string_entry_x1e5ee13b__table = {
+static const char test__scalars__proto2__maps__by_string_entry__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_string_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_string_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_string_entry__table = {
     .full_name = "test.scalars.proto2.Maps.ByStringEntry",
-    .default_instance = &test__scalars__proto2__maps__by_string_entry_x1e5ee13b__default,
-    .fields = test__scalars__proto2__maps__by_string_entry_x1e5ee13b__fields,
+    .default_instance = &test__scalars__proto2__maps__by_string_entry__default,
+    .fields = test__scalars__proto2__maps__by_string_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByStringEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b, key), 0),
-        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByStringEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto2__Maps__ByStringEntry, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_string_entry_x1e5ee13b__name_text, .names = test__scalars__proto2__maps__by_string_entry_x1e5ee13b__name_entries, .order = test__scalars__proto2__maps__by_string_entry_x1e5ee13b__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_string_entry__name_text, .names = test__scalars__proto2__maps__by_string_entry__name_entries, .order = test__scalars__proto2__maps__by_string_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByBytesEntry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByBytesEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByBytesEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469, value) == (offsetof(Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469, key) + sizeof(((Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469 *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByBytesEntry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByBytesEntry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByBytesEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBytesEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBytesEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBytesEntry *)0)->value)),
     "value of test.scalars.proto2.Maps.ByBytesEntry");
-static const Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469 test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByBytesEntry test__scalars__proto2__maps__by_bytes_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_bytes_entry__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_bytes_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByBytesEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_BYTES),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByBytesEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__table = {
+static const char test__scalars__proto2__maps__by_bytes_entry__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_bytes_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_bytes_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_bytes_entry__table = {
     .full_name = "test.scalars.proto2.Maps.ByBytesEntry",
-    .default_instance = &test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__default,
-    .fields = test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__fields,
+    .default_instance = &test__scalars__proto2__maps__by_bytes_entry__default,
+    .fields = test__scalars__proto2__maps__by_bytes_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByBytesEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469, key), 0),
-        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByBytesEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto2__Maps__ByBytesEntry, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__name_text, .names = test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__name_entries, .order = test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_bytes_entry__name_text, .names = test__scalars__proto2__maps__by_bytes_entry__name_entries, .order = test__scalars__proto2__maps__by_bytes_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByLevelEntry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByLevelEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByLevelEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a, value) == (offsetof(Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a, key) + sizeof(((Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByLevelEntry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByLevelEntry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByLevelEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByLevelEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByLevelEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByLevelEntry *)0)->value)),
     "value of test.scalars.proto2.Maps.ByLevelEntry");
-static const Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a test__scalars__proto2__maps__by_level_entry_xa0ca842a__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_level_entry_xa0ca842a__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_level_entry_xa0ca842a__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByLevelEntry test__scalars__proto2__maps__by_level_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_level_entry__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_level_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByLevelEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_ENUM),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByLevelEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = &enum_0},
 };
-static const char test__scalars__proto2__maps__by_level_entry_xa0ca842a__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_level_entry_xa0ca842a__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_level_entry_xa0ca842a__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_level_entry_xa0ca842a__table = {
+static const char test__scalars__proto2__maps__by_level_entry__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_level_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_level_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_level_entry__table = {
     .full_name = "test.scalars.proto2.Maps.ByLevelEntry",
-    .default_instance = &test__scalars__proto2__maps__by_level_entry_xa0ca842a__default,
-    .fields = test__scalars__proto2__maps__by_level_entry_xa0ca842a__fields,
+    .default_instance = &test__scalars__proto2__maps__by_level_entry__default,
+    .fields = test__scalars__proto2__maps__by_level_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByLevelEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a, key), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByLevelEntry, key), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_level_entry_xa0ca842a__name_text, .names = test__scalars__proto2__maps__by_level_entry_xa0ca842a__name_entries, .order = test__scalars__proto2__maps__by_level_entry_xa0ca842a__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_level_entry__name_text, .names = test__scalars__proto2__maps__by_level_entry__name_entries, .order = test__scalars__proto2__maps__by_level_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByPointEntry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByPointEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByPointEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba, value) == (offsetof(Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba, key) + sizeof(((Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByPointEntry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByPointEntry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByPointEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByPointEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByPointEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByPointEntry *)0)->value)),
     "value of test.scalars.proto2.Maps.ByPointEntry");
-static const Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba test__scalars__proto2__maps__by_point_entry_x327d0fba__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_point_entry_x327d0fba__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_point_entry_x327d0fba__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByPointEntry test__scalars__proto2__maps__by_point_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_point_entry__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_point_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByPointEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByPointEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &test__scalars__proto2__point__table, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_point_entry_x327d0fba__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_point_entry_x327d0fba__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_point_entry_x327d0fba__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_point_entry_x327d0fba__table = {
+static const char test__scalars__proto2__maps__by_point_entry__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_point_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_point_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_point_entry__table = {
     .full_name = "test.scalars.proto2.Maps.ByPointEntry",
-    .default_instance = &test__scalars__proto2__maps__by_point_entry_x327d0fba__default,
-    .fields = test__scalars__proto2__maps__by_point_entry_x327d0fba__fields,
+    .default_instance = &test__scalars__proto2__maps__by_point_entry__default,
+    .fields = test__scalars__proto2__maps__by_point_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByPointEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByPointEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Scalars__Proto2__Maps__ByPointEntry, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_point_entry_x327d0fba__name_text, .names = test__scalars__proto2__maps__by_point_entry_x327d0fba__name_entries, .order = test__scalars__proto2__maps__by_point_entry_x327d0fba__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_point_entry__name_text, .names = test__scalars__proto2__maps__by_point_entry__name_entries, .order = test__scalars__proto2__maps__by_point_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 

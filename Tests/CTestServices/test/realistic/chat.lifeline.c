@@ -21,6 +21,71 @@ static const LifelineEnum enum_0 = {
     .alias_numbers = NULL,
     .count = 3, .flags = 0};
 
+static const char lifeline_file_test_2frealistic_2fchat_bytes[] =
+    "\012\031test/realistic/chat.proto\022\023test.realis"
+    "tic.chat\032\031google/protobuf/any.proto\032\033goo"
+    "gle/protobuf/empty.proto\032\037google/protobu"
+    "f/timestamp.proto\032\036google/protobuf/wrapp"
+    "ers.proto\042X\012\006Person\022\012\012\002id\030\001 \001(\011\022\024\012\014displ"
+    "ay_name\030\002 \001(\011\022,\012\006avatar\030\003 \001(\0132\034.google.p"
+    "rotobuf.StringValue\042\307\002\012\004Line\022\016\012\006number\030\001"
+    " \001(\004\022+\012\006author\030\002 \001(\0132\033.test.realistic.ch"
+    "at.Person\022(\012\004time\030\003 \001(\0132\032.google.protobu"
+    "f.Timestamp\022\016\012\004text\030\004 \001(\011H\000\0224\012\007picture\030\005"
+    " \001(\0132!.test.realistic.chat.Line.PictureH"
+    "\000\022\022\012\010deletion\030\006 \001(\004H\000\022)\012\013attachments\030\007 \003"
+    "(\0132\024.google.protobuf.Any\032H\012\007Picture\022\021\012\011t"
+    "humbnail\030\001 \001(\014\022\013\012\003url\030\002 \001(\011\022\015\012\005width\030\003 \001"
+    "(\015\022\016\012\006height\030\004 \001(\015B\011\012\007content\042H\012\013JoinReq"
+    "uest\022\014\012\004room\030\001 \001(\011\022+\012\006person\030\002 \001(\0132\033.tes"
+    "t.realistic.chat.Person\042N\012\011JoinReply\022,\012\007"
+    "present\030\001 \003(\0132\033.test.realistic.chat.Pers"
+    "on\022\023\012\013last_number\030\002 \001(\004\042,\012\016HistoryReques"
+    "t\022\014\012\004room\030\001 \001(\011\022\014\012\004from\030\002 \001(\004\042[\012\006Signal\022"
+    "\014\012\004room\030\001 \001(\011\022)\012\004line\030\002 \001(\0132\031.test.reali"
+    "stic.chat.LineH\000\022\016\012\004seen\030\003 \001(\004H\000B\010\012\006sign"
+    "al\042)\012\006Typing\022\014\012\004room\030\001 \001(\011\022\021\012\011is_typing\030"
+    "\002 \001(\010\042\263\001\012\010Presence\022\014\012\004room\030\001 \001(\011\022+\012\006pers"
+    "on\030\002 \001(\0132\033.test.realistic.chat.Person\0224\012"
+    "\006change\030\003 \001(\0162$.test.realistic.chat.Pres"
+    "ence.Change\0426\012\006Change\022\026\012\022CHANGE_UNSPECIF"
+    "IED\020\000\022\012\012\006JOINED\020\001\022\010\012\004LEFT\020\0022\354\002\012\004Chat\022H\012\004"
+    "Join\022 .test.realistic.chat.JoinRequest\032\036"
+    ".test.realistic.chat.JoinReply\022K\012\007Histor"
+    "y\022#.test.realistic.chat.HistoryRequest\032\031"
+    ".test.realistic.chat.Line0\001\022H\012\010Converse\022"
+    "\033.test.realistic.chat.Signal\032\033.test.real"
+    "istic.chat.Signal(\0010\001\022=\012\004Type\022\033.test.rea"
+    "listic.chat.Typing\032\026.google.protobuf.Emp"
+    "ty(\001\022D\012\011Presences\022\026.google.protobuf.Empt"
+    "y\032\035.test.realistic.chat.Presence0\001b\006prot"
+    "o3";
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fany LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fempty LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2ftimestamp LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fwrappers LIFELINE_WEAK;
+static const LifelineFile *const lifeline_file_test_2frealistic_2fchat_dependencies[] = {
+    &lifeline_file_google_2fprotobuf_2fany,
+    &lifeline_file_google_2fprotobuf_2fempty,
+    &lifeline_file_google_2fprotobuf_2ftimestamp,
+    &lifeline_file_google_2fprotobuf_2fwrappers,
+};
+static const LifelineMessageTable *const lifeline_file_test_2frealistic_2fchat_messages[] = {
+    &test__realistic__chat__person__table,
+    &test__realistic__chat__line__table,
+    &test__realistic__chat__line__picture__table,
+    &test__realistic__chat__join_request__table,
+    &test__realistic__chat__join_reply__table,
+    &test__realistic__chat__history_request__table,
+    &test__realistic__chat__signal__table,
+    &test__realistic__chat__typing__table,
+    &test__realistic__chat__presence__table,
+};
+const LifelineFile lifeline_file_test_2frealistic_2fchat = {
+    .path = "test/realistic/chat.proto", .bytes = lifeline_file_test_2frealistic_2fchat_bytes, .count = 1482,
+    .dependencies = lifeline_file_test_2frealistic_2fchat_dependencies, .dependency_count = 4,
+    .messages = lifeline_file_test_2frealistic_2fchat_messages, .message_count = 9};
+
 static const Test__Realistic__Chat__Person test__realistic__chat__person__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__chat__person__descriptor)};
 static const LifelineField test__realistic__chat__person__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -58,6 +123,7 @@ const LifelineMessageTable test__realistic__chat__person__table = {
         [3] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1A, 2, offsetof(Test__Realistic__Chat__Person, avatar), 0),
     },
     .names = {.text = test__realistic__chat__person__name_text, .names = test__realistic__chat__person__name_entries, .order = test__realistic__chat__person__name_order, .order_count = 4},
+    .file = &lifeline_file_test_2frealistic_2fchat,
 };
 
 static const Test__Realistic__Chat__Line test__realistic__chat__line__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__chat__line__descriptor)};
@@ -86,7 +152,7 @@ static const LifelineField test__realistic__chat__line__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Realistic__Chat__Line, picture),
      .quantifier_offset = offsetof(Test__Realistic__Chat__Line, content_case), .encoded_tag = 0x2a00000000000001,
-     .message = &test__realistic__chat__line__picture_x108bd0fb__table, .enumeration = NULL},
+     .message = &test__realistic__chat__line__picture__table, .enumeration = NULL},
     {.number = 6, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_UINT64),
      .offset = offsetof(Test__Realistic__Chat__Line, deletion),
@@ -121,51 +187,53 @@ const LifelineMessageTable test__realistic__chat__line__table = {
         [7] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x3A, 6, offsetof(Test__Realistic__Chat__Line, attachments), offsetof(Test__Realistic__Chat__Line, n_attachments)),
     },
     .names = {.text = test__realistic__chat__line__name_text, .names = test__realistic__chat__line__name_entries, .order = test__realistic__chat__line__name_order, .order_count = 7},
+    .file = &lifeline_file_test_2frealistic_2fchat,
 };
 
-static const Test__Realistic__Chat__Line__PictureX108bd0fb test__realistic__chat__line__picture_x108bd0fb__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__chat__line__picture_x108bd0fb__descriptor)};
-static const LifelineField test__realistic__chat__line__picture_x108bd0fb__fields[] = {
+static const Test__Realistic__Chat__Line__Picture test__realistic__chat__line__picture__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__chat__line__picture__descriptor)};
+static const LifelineField test__realistic__chat__line__picture__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
-     .offset = offsetof(Test__Realistic__Chat__Line__PictureX108bd0fb, thumbnail),
+     .offset = offsetof(Test__Realistic__Chat__Line__Picture, thumbnail),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Realistic__Chat__Line__PictureX108bd0fb, url),
+     .offset = offsetof(Test__Realistic__Chat__Line__Picture, url),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT32),
-     .offset = offsetof(Test__Realistic__Chat__Line__PictureX108bd0fb, width),
+     .offset = offsetof(Test__Realistic__Chat__Line__Picture, width),
      .quantifier_offset = 0, .encoded_tag = 0x1800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 4, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT32),
-     .offset = offsetof(Test__Realistic__Chat__Line__PictureX108bd0fb, height),
+     .offset = offsetof(Test__Realistic__Chat__Line__Picture, height),
      .quantifier_offset = 0, .encoded_tag = 0x2000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__realistic__chat__line__picture_x108bd0fb__name_text[] = "thumbnail\000url\000width\000height";
-static const LifelineName test__realistic__chat__line__picture_x108bd0fb__name_entries[] = {{0, 9}, {0, 9}, {10, 3}, {10, 3}, {14, 5}, {14, 5}, {20, 6}, {20, 6}};
-static const uint32_t test__realistic__chat__line__picture_x108bd0fb__name_order[] = {2, 4, 6, 0};
-const LifelineMessageTable test__realistic__chat__line__picture_x108bd0fb__table = {
+static const char test__realistic__chat__line__picture__name_text[] = "thumbnail\000url\000width\000height";
+static const LifelineName test__realistic__chat__line__picture__name_entries[] = {{0, 9}, {0, 9}, {10, 3}, {10, 3}, {14, 5}, {14, 5}, {20, 6}, {20, 6}};
+static const uint32_t test__realistic__chat__line__picture__name_order[] = {2, 4, 6, 0};
+const LifelineMessageTable test__realistic__chat__line__picture__table = {
     .full_name = "test.realistic.chat.Line.Picture",
-    .default_instance = &test__realistic__chat__line__picture_x108bd0fb__default,
-    .fields = test__realistic__chat__line__picture_x108bd0fb__fields,
+    .default_instance = &test__realistic__chat__line__picture__default,
+    .fields = test__realistic__chat__line__picture__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 4,
     .dense_count = 4,
-    .size = sizeof(Test__Realistic__Chat__Line__PictureX108bd0fb),
+    .size = sizeof(Test__Realistic__Chat__Line__Picture),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Realistic__Chat__Line__PictureX108bd0fb, thumbnail), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Realistic__Chat__Line__PictureX108bd0fb, url), 0),
-        [3] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x18, 0, offsetof(Test__Realistic__Chat__Line__PictureX108bd0fb, width), 0),
-        [4] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x20, 0, offsetof(Test__Realistic__Chat__Line__PictureX108bd0fb, height), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Realistic__Chat__Line__Picture, thumbnail), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Realistic__Chat__Line__Picture, url), 0),
+        [3] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x18, 0, offsetof(Test__Realistic__Chat__Line__Picture, width), 0),
+        [4] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x20, 0, offsetof(Test__Realistic__Chat__Line__Picture, height), 0),
     },
-    .names = {.text = test__realistic__chat__line__picture_x108bd0fb__name_text, .names = test__realistic__chat__line__picture_x108bd0fb__name_entries, .order = test__realistic__chat__line__picture_x108bd0fb__name_order, .order_count = 4},
+    .names = {.text = test__realistic__chat__line__picture__name_text, .names = test__realistic__chat__line__picture__name_entries, .order = test__realistic__chat__line__picture__name_order, .order_count = 4},
+    .file = &lifeline_file_test_2frealistic_2fchat,
 };
 
 static const Test__Realistic__Chat__JoinRequest test__realistic__chat__join_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__chat__join_request__descriptor)};
@@ -199,6 +267,7 @@ const LifelineMessageTable test__realistic__chat__join_request__table = {
         [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Realistic__Chat__JoinRequest, person), 0),
     },
     .names = {.text = test__realistic__chat__join_request__name_text, .names = test__realistic__chat__join_request__name_entries, .order = test__realistic__chat__join_request__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fchat,
 };
 
 static const Test__Realistic__Chat__JoinReply test__realistic__chat__join_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__chat__join_reply__descriptor)};
@@ -232,6 +301,7 @@ const LifelineMessageTable test__realistic__chat__join_reply__table = {
         [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Test__Realistic__Chat__JoinReply, last_number), 0),
     },
     .names = {.text = test__realistic__chat__join_reply__name_text, .names = test__realistic__chat__join_reply__name_entries, .order = test__realistic__chat__join_reply__name_order, .order_count = 3},
+    .file = &lifeline_file_test_2frealistic_2fchat,
 };
 
 static const Test__Realistic__Chat__HistoryRequest test__realistic__chat__history_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__chat__history_request__descriptor)};
@@ -265,6 +335,7 @@ const LifelineMessageTable test__realistic__chat__history_request__table = {
         [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Test__Realistic__Chat__HistoryRequest, from), 0),
     },
     .names = {.text = test__realistic__chat__history_request__name_text, .names = test__realistic__chat__history_request__name_entries, .order = test__realistic__chat__history_request__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fchat,
 };
 
 static const Test__Realistic__Chat__Signal test__realistic__chat__signal__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__chat__signal__descriptor)};
@@ -304,6 +375,7 @@ const LifelineMessageTable test__realistic__chat__signal__table = {
         [3] = LIFELINE_DISPATCH(VARINT64, MARKED, 0x18, 3, offsetof(Test__Realistic__Chat__Signal, seen), offsetof(Test__Realistic__Chat__Signal, signal_case)),
     },
     .names = {.text = test__realistic__chat__signal__name_text, .names = test__realistic__chat__signal__name_entries, .order = test__realistic__chat__signal__name_order, .order_count = 3},
+    .file = &lifeline_file_test_2frealistic_2fchat,
 };
 
 static const Test__Realistic__Chat__Typing test__realistic__chat__typing__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__chat__typing__descriptor)};
@@ -337,6 +409,7 @@ const LifelineMessageTable test__realistic__chat__typing__table = {
         [2] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x10, 0, offsetof(Test__Realistic__Chat__Typing, is_typing), 0),
     },
     .names = {.text = test__realistic__chat__typing__name_text, .names = test__realistic__chat__typing__name_entries, .order = test__realistic__chat__typing__name_order, .order_count = 3},
+    .file = &lifeline_file_test_2frealistic_2fchat,
 };
 
 static const Test__Realistic__Chat__Presence test__realistic__chat__presence__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__chat__presence__descriptor)};
@@ -376,5 +449,6 @@ const LifelineMessageTable test__realistic__chat__presence__table = {
         [3] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x18, 0, offsetof(Test__Realistic__Chat__Presence, change), 0),
     },
     .names = {.text = test__realistic__chat__presence__name_text, .names = test__realistic__chat__presence__name_entries, .order = test__realistic__chat__presence__name_order, .order_count = 3},
+    .file = &lifeline_file_test_2frealistic_2fchat,
 };
 

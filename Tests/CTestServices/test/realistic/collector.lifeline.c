@@ -29,6 +29,117 @@ static const LifelineEnum enum_1 = {
     .alias_numbers = NULL,
     .count = 3, .flags = 0};
 
+static const char lifeline_file_test_2frealistic_2fcollector_bytes[] =
+    "\012\036test/realistic/collector.proto\022\030test.r"
+    "ealistic.collector\042\366\001\012\005Value\022\026\012\014string_v"
+    "alue\030\001 \001(\011H\000\022\024\012\012bool_value\030\002 \001(\010H\000\022\023\012\011in"
+    "t_value\030\003 \001(\003H\000\022\026\012\014double_value\030\004 \001(\001H\000\022"
+    "7\012\013array_value\030\005 \001(\0132 .test.realistic.co"
+    "llector.ValuesH\000\0229\012\011map_value\030\006 \001(\0132$.te"
+    "st.realistic.collector.AttributesH\000\022\025\012\013b"
+    "ytes_value\030\007 \001(\014H\000B\007\012\005value\0429\012\006Values\022/\012"
+    "\006values\030\001 \003(\0132\037.test.realistic.collector"
+    ".Value\042E\012\012Attributes\0227\012\012attributes\030\001 \003(\013"
+    "2#.test.realistic.collector.Attribute\042H\012"
+    "\011Attribute\022\013\012\003key\030\001 \001(\011\022.\012\005value\030\002 \001(\0132\037"
+    ".test.realistic.collector.Value\042e\012\010Resou"
+    "rce\0227\012\012attributes\030\001 \003(\0132#.test.realistic"
+    ".collector.Attribute\022 \012\030dropped_attribut"
+    "es_count\030\002 \001(\015\042&\012\005Scope\022\014\012\004name\030\001 \001(\011\022\017\012"
+    "\007version\030\002 \001(\011\042\255\005\012\004Span\022\020\012\010trace_id\030\001 \001("
+    "\014\022\017\012\007span_id\030\002 \001(\014\022\023\012\013trace_state\030\003 \001(\011\022"
+    "\026\012\016parent_span_id\030\004 \001(\014\022\014\012\004name\030\005 \001(\011\0221\012"
+    "\004kind\030\006 \001(\0162#.test.realistic.collector.S"
+    "pan.Kind\022\034\012\024start_time_unix_nano\030\007 \001(\006\022\032"
+    "\012\022end_time_unix_nano\030\010 \001(\006\0227\012\012attributes"
+    "\030\011 \003(\0132#.test.realistic.collector.Attrib"
+    "ute\0224\012\006events\030\013 \003(\0132$.test.realistic.col"
+    "lector.Span.Event\0222\012\005links\030\015 \003(\0132#.test."
+    "realistic.collector.Span.Link\0220\012\006status\030"
+    "\017 \001(\0132 .test.realistic.collector.Status\022"
+    "\015\012\005flags\030\020 \001(\007\032f\012\005Event\022\026\012\016time_unix_nan"
+    "o\030\001 \001(\006\022\014\012\004name\030\002 \001(\011\0227\012\012attributes\030\003 \003("
+    "\0132#.test.realistic.collector.Attribute\032)"
+    "\012\004Link\022\020\012\010trace_id\030\001 \001(\014\022\017\012\007span_id\030\002 \001("
+    "\014\042Q\012\004Kind\022\024\012\020KIND_UNSPECIFIED\020\000\022\021\012\015KIND_"
+    "INTERNAL\020\001\022\017\012\013KIND_SERVER\020\002\022\017\012\013KIND_CLIE"
+    "NT\020\003J\004\010\012\020\013J\004\010\014\020\015J\004\010\016\020\017\042\211\001\012\006Status\022\017\012\007mes"
+    "sage\030\002 \001(\011\0223\012\004code\030\003 \001(\0162%.test.realisti"
+    "c.collector.Status.Code\0423\012\004Code\022\016\012\012CODE_"
+    "UNSET\020\000\022\013\012\007CODE_OK\020\001\022\016\012\012CODE_ERROR\020\002J\004\010\001"
+    "\020\002\042\177\012\012ScopeSpans\022.\012\005scope\030\001 \001(\0132\037.test.r"
+    "ealistic.collector.Scope\022-\012\005spans\030\002 \003(\0132"
+    "\036.test.realistic.collector.Span\022\022\012\012schem"
+    "a_url\030\003 \001(\011\042\234\001\012\015ResourceSpans\0224\012\010resourc"
+    "e\030\001 \001(\0132\042.test.realistic.collector.Resou"
+    "rce\0229\012\013scope_spans\030\002 \003(\0132$.test.realisti"
+    "c.collector.ScopeSpans\022\022\012\012schema_url\030\003 \001"
+    "(\011J\006\010\350\007\020\351\007\042V\012\023ExportTracesRequest\022\077\012\016res"
+    "ource_spans\030\001 \003(\0132'.test.realistic.colle"
+    "ctor.ResourceSpans\042V\012\021ExportTracesReply\022"
+    "A\012\017partial_success\030\001 \001(\0132(.test.realisti"
+    "c.collector.PartialSuccess\042\077\012\016PartialSuc"
+    "cess\022\026\012\016rejected_count\030\001 \001(\003\022\025\012\015error_me"
+    "ssage\030\002 \001(\011\042\252\001\012\011DataPoint\0227\012\012attributes\030"
+    "\007 \003(\0132#.test.realistic.collector.Attribu"
+    "te\022\034\012\024start_time_unix_nano\030\002 \001(\006\022\026\012\016time"
+    "_unix_nano\030\003 \001(\006\022\023\012\011as_double\030\004 \001(\001H\000\022\020\012"
+    "\006as_int\030\006 \001(\020H\000B\007\012\005value\042U\012\011Histogram\022\025\012"
+    "\015bucket_counts\030\006 \003(\006\022\027\012\017explicit_bounds\030"
+    "\007 \003(\001\022\020\012\003sum\030\005 \001(\001H\000\210\001\001B\006\012\004_sum\042\236\001\012\006Metr"
+    "ic\022\014\012\004name\030\001 \001(\011\022\014\012\004unit\030\003 \001(\011\0226\012\007counte"
+    "r\030\005 \001(\0132#.test.realistic.collector.DataP"
+    "ointH\000\0228\012\011histogram\030\011 \001(\0132#.test.realist"
+    "ic.collector.HistogramH\000B\006\012\004data\042\177\012\024Expo"
+    "rtMetricsRequest\0224\012\010resource\030\001 \001(\0132\042.tes"
+    "t.realistic.collector.Resource\0221\012\007metric"
+    "s\030\002 \003(\0132 .test.realistic.collector.Metri"
+    "c\042W\012\022ExportMetricsReply\022A\012\017partial_succe"
+    "ss\030\001 \001(\0132(.test.realistic.collector.Part"
+    "ialSuccess\042R\012\005Batch\022\012\012\002id\030\001 \001(\003\022=\012\006trace"
+    "s\030\002 \001(\0132-.test.realistic.collector.Expor"
+    "tTracesRequest\042K\012\013BatchStatus\022\012\012\002id\030\001 \001("
+    "\003\0220\012\006status\030\002 \001(\0132 .test.realistic.colle"
+    "ctor.Status2\323\001\012\016TraceCollector\022d\012\006Export"
+    "\022-.test.realistic.collector.ExportTraces"
+    "Request\032+.test.realistic.collector.Expor"
+    "tTracesReply\022[\012\015ExportBatches\022\037.test.rea"
+    "listic.collector.Batch\032%.test.realistic."
+    "collector.BatchStatus(\0010\0012y\012\017MetricColle"
+    "ctor\022f\012\006Export\022..test.realistic.collecto"
+    "r.ExportMetricsRequest\032,.test.realistic."
+    "collector.ExportMetricsReplyBOB\016Collecto"
+    "rProtoZ\037example.org/realistic/collector\252"
+    "\002\033Example.Realistic.Collectorb\006proto3";
+static const LifelineMessageTable *const lifeline_file_test_2frealistic_2fcollector_messages[] = {
+    &test__realistic__collector__value__table,
+    &test__realistic__collector__values__table,
+    &test__realistic__collector__attributes__table,
+    &test__realistic__collector__attribute__table,
+    &test__realistic__collector__resource__table,
+    &test__realistic__collector__scope__table,
+    &test__realistic__collector__span__table,
+    &test__realistic__collector__span__event__table,
+    &test__realistic__collector__span__link__table,
+    &test__realistic__collector__status__table,
+    &test__realistic__collector__scope_spans__table,
+    &test__realistic__collector__resource_spans__table,
+    &test__realistic__collector__export_traces_request__table,
+    &test__realistic__collector__export_traces_reply__table,
+    &test__realistic__collector__partial_success__table,
+    &test__realistic__collector__data_point__table,
+    &test__realistic__collector__histogram__table,
+    &test__realistic__collector__metric__table,
+    &test__realistic__collector__export_metrics_request__table,
+    &test__realistic__collector__export_metrics_reply__table,
+    &test__realistic__collector__batch__table,
+    &test__realistic__collector__batch_status__table,
+};
+const LifelineFile lifeline_file_test_2frealistic_2fcollector = {
+    .path = "test/realistic/collector.proto", .bytes = lifeline_file_test_2frealistic_2fcollector_bytes, .count = 3237,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_test_2frealistic_2fcollector_messages, .message_count = 22};
+
 static const Test__Realistic__Collector__Value test__realistic__collector__value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__value__descriptor)};
 static const LifelineField test__realistic__collector__value__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ONEOF,
@@ -90,6 +201,7 @@ const LifelineMessageTable test__realistic__collector__value__table = {
         [7] = LIFELINE_DISPATCH(BYTES, MARKED, 0x3A, 7, offsetof(Test__Realistic__Collector__Value, bytes_value), offsetof(Test__Realistic__Collector__Value, value_case)),
     },
     .names = {.text = test__realistic__collector__value__name_text, .names = test__realistic__collector__value__name_entries, .order = test__realistic__collector__value__name_order, .order_count = 14},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
 static const Test__Realistic__Collector__Values test__realistic__collector__values__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__values__descriptor)};
@@ -117,6 +229,7 @@ const LifelineMessageTable test__realistic__collector__values__table = {
         [1] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0xA, 0, offsetof(Test__Realistic__Collector__Values, values), offsetof(Test__Realistic__Collector__Values, n_values)),
     },
     .names = {.text = test__realistic__collector__values__name_text, .names = test__realistic__collector__values__name_entries, .order = test__realistic__collector__values__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
 static const Test__Realistic__Collector__Attributes test__realistic__collector__attributes__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__attributes__descriptor)};
@@ -144,6 +257,7 @@ const LifelineMessageTable test__realistic__collector__attributes__table = {
         [1] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0xA, 0, offsetof(Test__Realistic__Collector__Attributes, attributes), offsetof(Test__Realistic__Collector__Attributes, n_attributes)),
     },
     .names = {.text = test__realistic__collector__attributes__name_text, .names = test__realistic__collector__attributes__name_entries, .order = test__realistic__collector__attributes__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
 static const Test__Realistic__Collector__Attribute test__realistic__collector__attribute__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__attribute__descriptor)};
@@ -177,6 +291,7 @@ const LifelineMessageTable test__realistic__collector__attribute__table = {
         [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Realistic__Collector__Attribute, value), 0),
     },
     .names = {.text = test__realistic__collector__attribute__name_text, .names = test__realistic__collector__attribute__name_entries, .order = test__realistic__collector__attribute__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
 static const Test__Realistic__Collector__Resource test__realistic__collector__resource__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__resource__descriptor)};
@@ -210,6 +325,7 @@ const LifelineMessageTable test__realistic__collector__resource__table = {
         [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Realistic__Collector__Resource, dropped_attributes_count), 0),
     },
     .names = {.text = test__realistic__collector__resource__name_text, .names = test__realistic__collector__resource__name_entries, .order = test__realistic__collector__resource__name_order, .order_count = 3},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
 static const Test__Realistic__Collector__Scope test__realistic__collector__scope__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__scope__descriptor)};
@@ -243,6 +359,7 @@ const LifelineMessageTable test__realistic__collector__scope__table = {
         [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Realistic__Collector__Scope, version), 0),
     },
     .names = {.text = test__realistic__collector__scope__name_text, .names = test__realistic__collector__scope__name_entries, .order = test__realistic__collector__scope__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
 static const Test__Realistic__Collector__Span test__realistic__collector__span__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__span__descriptor)};
@@ -296,12 +413,12 @@ static const LifelineField test__realistic__collector__span__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Realistic__Collector__Span, events),
      .quantifier_offset = offsetof(Test__Realistic__Collector__Span, n_events), .encoded_tag = 0x5a00000000000001,
-     .message = &test__realistic__collector__span__event_x1d5e285a__table, .enumeration = NULL},
+     .message = &test__realistic__collector__span__event__table, .enumeration = NULL},
     {.number = 13, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Realistic__Collector__Span, links),
      .quantifier_offset = offsetof(Test__Realistic__Collector__Span, n_links), .encoded_tag = 0x6a00000000000001,
-     .message = &test__realistic__collector__span__link_xc4631e66__table, .enumeration = NULL},
+     .message = &test__realistic__collector__span__link__table, .enumeration = NULL},
     {.number = 15, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Realistic__Collector__Span, status),
@@ -342,78 +459,81 @@ const LifelineMessageTable test__realistic__collector__span__table = {
         [16] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x185, 0, offsetof(Test__Realistic__Collector__Span, flags), 0),
     },
     .names = {.text = test__realistic__collector__span__name_text, .names = test__realistic__collector__span__name_entries, .order = test__realistic__collector__span__name_order, .order_count = 19},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
-static const Test__Realistic__Collector__Span__EventX1d5e285a test__realistic__collector__span__event_x1d5e285a__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__span__event_x1d5e285a__descriptor)};
-static const LifelineField test__realistic__collector__span__event_x1d5e285a__fields[] = {
+static const Test__Realistic__Collector__Span__Event test__realistic__collector__span__event__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__span__event__descriptor)};
+static const LifelineField test__realistic__collector__span__event__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_FIXED64, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_FIXED64),
-     .offset = offsetof(Test__Realistic__Collector__Span__EventX1d5e285a, time_unix_nano),
+     .offset = offsetof(Test__Realistic__Collector__Span__Event, time_unix_nano),
      .quantifier_offset = 0, .encoded_tag = 0x0900000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Realistic__Collector__Span__EventX1d5e285a, name),
+     .offset = offsetof(Test__Realistic__Collector__Span__Event, name),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .form = 0,
-     .offset = offsetof(Test__Realistic__Collector__Span__EventX1d5e285a, attributes),
-     .quantifier_offset = offsetof(Test__Realistic__Collector__Span__EventX1d5e285a, n_attributes), .encoded_tag = 0x1a00000000000001,
+     .offset = offsetof(Test__Realistic__Collector__Span__Event, attributes),
+     .quantifier_offset = offsetof(Test__Realistic__Collector__Span__Event, n_attributes), .encoded_tag = 0x1a00000000000001,
      .message = &test__realistic__collector__attribute__table, .enumeration = NULL},
 };
-static const char test__realistic__collector__span__event_x1d5e285a__name_text[] = "time_unix_nano\000timeUnixNano\000name\000attributes";
-static const LifelineName test__realistic__collector__span__event_x1d5e285a__name_entries[] = {{0, 14}, {15, 12}, {28, 4}, {28, 4}, {33, 10}, {33, 10}};
-static const uint32_t test__realistic__collector__span__event_x1d5e285a__name_order[] = {2, 4, 1, 0};
-const LifelineMessageTable test__realistic__collector__span__event_x1d5e285a__table = {
+static const char test__realistic__collector__span__event__name_text[] = "time_unix_nano\000timeUnixNano\000name\000attributes";
+static const LifelineName test__realistic__collector__span__event__name_entries[] = {{0, 14}, {15, 12}, {28, 4}, {28, 4}, {33, 10}, {33, 10}};
+static const uint32_t test__realistic__collector__span__event__name_order[] = {2, 4, 1, 0};
+const LifelineMessageTable test__realistic__collector__span__event__table = {
     .full_name = "test.realistic.collector.Span.Event",
-    .default_instance = &test__realistic__collector__span__event_x1d5e285a__default,
-    .fields = test__realistic__collector__span__event_x1d5e285a__fields,
+    .default_instance = &test__realistic__collector__span__event__default,
+    .fields = test__realistic__collector__span__event__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 3,
     .dense_count = 3,
-    .size = sizeof(Test__Realistic__Collector__Span__EventX1d5e285a),
+    .size = sizeof(Test__Realistic__Collector__Span__Event),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x9, 0, offsetof(Test__Realistic__Collector__Span__EventX1d5e285a, time_unix_nano), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Realistic__Collector__Span__EventX1d5e285a, name), 0),
-        [3] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x1A, 2, offsetof(Test__Realistic__Collector__Span__EventX1d5e285a, attributes), offsetof(Test__Realistic__Collector__Span__EventX1d5e285a, n_attributes)),
+        [1] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x9, 0, offsetof(Test__Realistic__Collector__Span__Event, time_unix_nano), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Realistic__Collector__Span__Event, name), 0),
+        [3] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x1A, 2, offsetof(Test__Realistic__Collector__Span__Event, attributes), offsetof(Test__Realistic__Collector__Span__Event, n_attributes)),
     },
-    .names = {.text = test__realistic__collector__span__event_x1d5e285a__name_text, .names = test__realistic__collector__span__event_x1d5e285a__name_entries, .order = test__realistic__collector__span__event_x1d5e285a__name_order, .order_count = 4},
+    .names = {.text = test__realistic__collector__span__event__name_text, .names = test__realistic__collector__span__event__name_entries, .order = test__realistic__collector__span__event__name_order, .order_count = 4},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
-static const Test__Realistic__Collector__Span__LinkXc4631e66 test__realistic__collector__span__link_xc4631e66__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__span__link_xc4631e66__descriptor)};
-static const LifelineField test__realistic__collector__span__link_xc4631e66__fields[] = {
+static const Test__Realistic__Collector__Span__Link test__realistic__collector__span__link__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__span__link__descriptor)};
+static const LifelineField test__realistic__collector__span__link__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
-     .offset = offsetof(Test__Realistic__Collector__Span__LinkXc4631e66, trace_id),
+     .offset = offsetof(Test__Realistic__Collector__Span__Link, trace_id),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
-     .offset = offsetof(Test__Realistic__Collector__Span__LinkXc4631e66, span_id),
+     .offset = offsetof(Test__Realistic__Collector__Span__Link, span_id),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__realistic__collector__span__link_xc4631e66__name_text[] = "trace_id\000traceId\000span_id\000spanId";
-static const LifelineName test__realistic__collector__span__link_xc4631e66__name_entries[] = {{0, 8}, {9, 7}, {17, 7}, {25, 6}};
-static const uint32_t test__realistic__collector__span__link_xc4631e66__name_order[] = {3, 2, 1, 0};
-const LifelineMessageTable test__realistic__collector__span__link_xc4631e66__table = {
+static const char test__realistic__collector__span__link__name_text[] = "trace_id\000traceId\000span_id\000spanId";
+static const LifelineName test__realistic__collector__span__link__name_entries[] = {{0, 8}, {9, 7}, {17, 7}, {25, 6}};
+static const uint32_t test__realistic__collector__span__link__name_order[] = {3, 2, 1, 0};
+const LifelineMessageTable test__realistic__collector__span__link__table = {
     .full_name = "test.realistic.collector.Span.Link",
-    .default_instance = &test__realistic__collector__span__link_xc4631e66__default,
-    .fields = test__realistic__collector__span__link_xc4631e66__fields,
+    .default_instance = &test__realistic__collector__span__link__default,
+    .fields = test__realistic__collector__span__link__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Realistic__Collector__Span__LinkXc4631e66),
+    .size = sizeof(Test__Realistic__Collector__Span__Link),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Realistic__Collector__Span__LinkXc4631e66, trace_id), 0),
-        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Realistic__Collector__Span__LinkXc4631e66, span_id), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Realistic__Collector__Span__Link, trace_id), 0),
+        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Realistic__Collector__Span__Link, span_id), 0),
     },
-    .names = {.text = test__realistic__collector__span__link_xc4631e66__name_text, .names = test__realistic__collector__span__link_xc4631e66__name_entries, .order = test__realistic__collector__span__link_xc4631e66__name_order, .order_count = 4},
+    .names = {.text = test__realistic__collector__span__link__name_text, .names = test__realistic__collector__span__link__name_entries, .order = test__realistic__collector__span__link__name_order, .order_count = 4},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
 static const Test__Realistic__Collector__Status test__realistic__collector__status__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__status__descriptor)};
@@ -447,6 +567,7 @@ const LifelineMessageTable test__realistic__collector__status__table = {
         [3] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x18, 0, offsetof(Test__Realistic__Collector__Status, code), 0),
     },
     .names = {.text = test__realistic__collector__status__name_text, .names = test__realistic__collector__status__name_entries, .order = test__realistic__collector__status__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
 static const Test__Realistic__Collector__ScopeSpans test__realistic__collector__scope_spans__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__scope_spans__descriptor)};
@@ -486,6 +607,7 @@ const LifelineMessageTable test__realistic__collector__scope_spans__table = {
         [3] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x1A, 0, offsetof(Test__Realistic__Collector__ScopeSpans, schema_url), 0),
     },
     .names = {.text = test__realistic__collector__scope_spans__name_text, .names = test__realistic__collector__scope_spans__name_entries, .order = test__realistic__collector__scope_spans__name_order, .order_count = 4},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
 static const Test__Realistic__Collector__ResourceSpans test__realistic__collector__resource_spans__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__resource_spans__descriptor)};
@@ -525,6 +647,7 @@ const LifelineMessageTable test__realistic__collector__resource_spans__table = {
         [3] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x1A, 0, offsetof(Test__Realistic__Collector__ResourceSpans, schema_url), 0),
     },
     .names = {.text = test__realistic__collector__resource_spans__name_text, .names = test__realistic__collector__resource_spans__name_entries, .order = test__realistic__collector__resource_spans__name_order, .order_count = 5},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
 static const Test__Realistic__Collector__ExportTracesRequest test__realistic__collector__export_traces_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__export_traces_request__descriptor)};
@@ -552,6 +675,7 @@ const LifelineMessageTable test__realistic__collector__export_traces_request__ta
         [1] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0xA, 0, offsetof(Test__Realistic__Collector__ExportTracesRequest, resource_spans), offsetof(Test__Realistic__Collector__ExportTracesRequest, n_resource_spans)),
     },
     .names = {.text = test__realistic__collector__export_traces_request__name_text, .names = test__realistic__collector__export_traces_request__name_entries, .order = test__realistic__collector__export_traces_request__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
 static const Test__Realistic__Collector__ExportTracesReply test__realistic__collector__export_traces_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__export_traces_reply__descriptor)};
@@ -579,6 +703,7 @@ const LifelineMessageTable test__realistic__collector__export_traces_reply__tabl
         [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Test__Realistic__Collector__ExportTracesReply, partial_success), 0),
     },
     .names = {.text = test__realistic__collector__export_traces_reply__name_text, .names = test__realistic__collector__export_traces_reply__name_entries, .order = test__realistic__collector__export_traces_reply__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
 static const Test__Realistic__Collector__PartialSuccess test__realistic__collector__partial_success__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__partial_success__descriptor)};
@@ -612,6 +737,7 @@ const LifelineMessageTable test__realistic__collector__partial_success__table = 
         [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Realistic__Collector__PartialSuccess, error_message), 0),
     },
     .names = {.text = test__realistic__collector__partial_success__name_text, .names = test__realistic__collector__partial_success__name_entries, .order = test__realistic__collector__partial_success__name_order, .order_count = 4},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
 static const Test__Realistic__Collector__DataPoint test__realistic__collector__data_point__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__data_point__descriptor)};
@@ -663,6 +789,7 @@ const LifelineMessageTable test__realistic__collector__data_point__table = {
         [7] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x3A, 4, offsetof(Test__Realistic__Collector__DataPoint, attributes), offsetof(Test__Realistic__Collector__DataPoint, n_attributes)),
     },
     .names = {.text = test__realistic__collector__data_point__name_text, .names = test__realistic__collector__data_point__name_entries, .order = test__realistic__collector__data_point__name_order, .order_count = 9},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
 static const Test__Realistic__Collector__Histogram test__realistic__collector__histogram__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__histogram__descriptor)};
@@ -702,6 +829,7 @@ const LifelineMessageTable test__realistic__collector__histogram__table = {
         [7] = LIFELINE_DISPATCH(FIXED64, PACKED, 0x3A, 2, offsetof(Test__Realistic__Collector__Histogram, explicit_bounds), offsetof(Test__Realistic__Collector__Histogram, n_explicit_bounds)),
     },
     .names = {.text = test__realistic__collector__histogram__name_text, .names = test__realistic__collector__histogram__name_entries, .order = test__realistic__collector__histogram__name_order, .order_count = 5},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
 static const Test__Realistic__Collector__Metric test__realistic__collector__metric__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__metric__descriptor)};
@@ -747,6 +875,7 @@ const LifelineMessageTable test__realistic__collector__metric__table = {
         [9] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x4A, 3, offsetof(Test__Realistic__Collector__Metric, histogram), offsetof(Test__Realistic__Collector__Metric, data_case)),
     },
     .names = {.text = test__realistic__collector__metric__name_text, .names = test__realistic__collector__metric__name_entries, .order = test__realistic__collector__metric__name_order, .order_count = 4},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
 static const Test__Realistic__Collector__ExportMetricsRequest test__realistic__collector__export_metrics_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__export_metrics_request__descriptor)};
@@ -780,6 +909,7 @@ const LifelineMessageTable test__realistic__collector__export_metrics_request__t
         [2] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x12, 1, offsetof(Test__Realistic__Collector__ExportMetricsRequest, metrics), offsetof(Test__Realistic__Collector__ExportMetricsRequest, n_metrics)),
     },
     .names = {.text = test__realistic__collector__export_metrics_request__name_text, .names = test__realistic__collector__export_metrics_request__name_entries, .order = test__realistic__collector__export_metrics_request__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
 static const Test__Realistic__Collector__ExportMetricsReply test__realistic__collector__export_metrics_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__export_metrics_reply__descriptor)};
@@ -807,6 +937,7 @@ const LifelineMessageTable test__realistic__collector__export_metrics_reply__tab
         [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Test__Realistic__Collector__ExportMetricsReply, partial_success), 0),
     },
     .names = {.text = test__realistic__collector__export_metrics_reply__name_text, .names = test__realistic__collector__export_metrics_reply__name_entries, .order = test__realistic__collector__export_metrics_reply__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
 static const Test__Realistic__Collector__Batch test__realistic__collector__batch__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__batch__descriptor)};
@@ -840,6 +971,7 @@ const LifelineMessageTable test__realistic__collector__batch__table = {
         [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Realistic__Collector__Batch, traces), 0),
     },
     .names = {.text = test__realistic__collector__batch__name_text, .names = test__realistic__collector__batch__name_entries, .order = test__realistic__collector__batch__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
 static const Test__Realistic__Collector__BatchStatus test__realistic__collector__batch_status__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__batch_status__descriptor)};
@@ -873,5 +1005,6 @@ const LifelineMessageTable test__realistic__collector__batch_status__table = {
         [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Realistic__Collector__BatchStatus, status), 0),
     },
     .names = {.text = test__realistic__collector__batch_status__name_text, .names = test__realistic__collector__batch_status__name_entries, .order = test__realistic__collector__batch_status__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 

@@ -18,6 +18,39 @@ static const LifelineEnum enum_0 = {
     .alias_numbers = NULL,
     .count = 4, .flags = 0};
 
+static const char lifeline_file_test_2frealistic_2fhealth_bytes[] =
+    "\012\033test/realistic/health.proto\022\025test.real"
+    "istic.health\042!\012\014ProbeRequest\022\021\012\011componen"
+    "t\030\001 \001(\011\042\225\001\012\012ProbeReply\022>\012\011condition\030\001 \001("
+    "\0162+.test.realistic.health.ProbeReply.Con"
+    "dition\042G\012\011Condition\022\031\012\025CONDITION_UNSPECI"
+    "FIED\020\000\022\006\012\002UP\020\001\022\010\012\004DOWN\020\002\022\015\012\011NOT_FOUND\020\003\042"
+    "\021\012\017ProbeAllRequest\042\257\001\012\015ProbeAllReply\022H\012\012"
+    "components\030\001 \003(\01324.test.realistic.health"
+    ".ProbeAllReply.ComponentsEntry\032T\012\017Compon"
+    "entsEntry\022\013\012\003key\030\001 \001(\011\0220\012\005value\030\002 \001(\0132!."
+    "test.realistic.health.ProbeReply:\0028\0012\207\002\012"
+    "\006Health\022O\012\005Probe\022#.test.realistic.health"
+    ".ProbeRequest\032!.test.realistic.health.Pr"
+    "obeReply\022X\012\010ProbeAll\022&.test.realistic.he"
+    "alth.ProbeAllRequest\032$.test.realistic.he"
+    "alth.ProbeAllReply\022R\012\006Follow\022#.test.real"
+    "istic.health.ProbeRequest\032!.test.realist"
+    "ic.health.ProbeReply0\001B>\012\034org.example.re"
+    "alistic.healthP\001Z\034example.org/realistic/"
+    "healthb\006proto3";
+static const LifelineMessageTable *const lifeline_file_test_2frealistic_2fhealth_messages[] = {
+    &test__realistic__health__probe_request__table,
+    &test__realistic__health__probe_reply__table,
+    &test__realistic__health__probe_all_request__table,
+    &test__realistic__health__probe_all_reply__table,
+    &test__realistic__health__probe_all_reply__components_entry__table,
+};
+const LifelineFile lifeline_file_test_2frealistic_2fhealth = {
+    .path = "test/realistic/health.proto", .bytes = lifeline_file_test_2frealistic_2fhealth_bytes, .count = 774,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_test_2frealistic_2fhealth_messages, .message_count = 5};
+
 static const Test__Realistic__Health__ProbeRequest test__realistic__health__probe_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__health__probe_request__descriptor)};
 static const LifelineField test__realistic__health__probe_request__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -43,6 +76,7 @@ const LifelineMessageTable test__realistic__health__probe_request__table = {
         [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Realistic__Health__ProbeRequest, component), 0),
     },
     .names = {.text = test__realistic__health__probe_request__name_text, .names = test__realistic__health__probe_request__name_entries, .order = test__realistic__health__probe_request__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2frealistic_2fhealth,
 };
 
 static const Test__Realistic__Health__ProbeReply test__realistic__health__probe_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__health__probe_reply__descriptor)};
@@ -70,6 +104,7 @@ const LifelineMessageTable test__realistic__health__probe_reply__table = {
         [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Realistic__Health__ProbeReply, condition), 0),
     },
     .names = {.text = test__realistic__health__probe_reply__name_text, .names = test__realistic__health__probe_reply__name_entries, .order = test__realistic__health__probe_reply__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2frealistic_2fhealth,
 };
 
 static const Test__Realistic__Health__ProbeAllRequest test__realistic__health__probe_all_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__health__probe_all_request__descriptor)};
@@ -83,6 +118,7 @@ const LifelineMessageTable test__realistic__health__probe_all_request__table = {
     .dense_count = 0,
     .size = sizeof(Test__Realistic__Health__ProbeAllRequest),
     .flags = 0,
+    .file = &lifeline_file_test_2frealistic_2fhealth,
 };
 
 static const Test__Realistic__Health__ProbeAllReply test__realistic__health__probe_all_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__health__probe_all_reply__descriptor)};
@@ -91,7 +127,7 @@ static const LifelineField test__realistic__health__probe_all_reply__fields[] = 
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Realistic__Health__ProbeAllReply, components),
      .quantifier_offset = offsetof(Test__Realistic__Health__ProbeAllReply, n_components), .encoded_tag = 0x0a00000000000001,
-     .message = &test__realistic__health__probe_all_reply__components_entry_x9639c18a__table, .enumeration = NULL},
+     .message = &test__realistic__health__probe_all_reply__components_entry__table, .enumeration = NULL},
 };
 static const char test__realistic__health__probe_all_reply__name_text[] = "components";
 static const LifelineName test__realistic__health__probe_all_reply__name_entries[] = {{0, 10}, {0, 10}};
@@ -110,42 +146,44 @@ const LifelineMessageTable test__realistic__health__probe_all_reply__table = {
         [1] = LIFELINE_DISPATCH(MESSAGE, MAP, 0xA, 0, offsetof(Test__Realistic__Health__ProbeAllReply, components), offsetof(Test__Realistic__Health__ProbeAllReply, n_components)),
     },
     .names = {.text = test__realistic__health__probe_all_reply__name_text, .names = test__realistic__health__probe_all_reply__name_entries, .order = test__realistic__health__probe_all_reply__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2frealistic_2fhealth,
 };
 
-_Static_assert(offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a, key) == sizeof(ProtobufCMessage), "key of test.realistic.health.ProbeAllReply.ComponentsEntry");
+_Static_assert(offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntry, key) == sizeof(ProtobufCMessage), "key of test.realistic.health.ProbeAllReply.ComponentsEntry");
 _Static_assert(
-    offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a, value) == (offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a, key) + sizeof(((Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a *)0)->key) + _Alignof(__typeof__(((Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a *)0)->value)) * _Alignof(__typeof__(((Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a *)0)->value)),
+    offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntry, value) == (offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntry, key) + sizeof(((Test__Realistic__Health__ProbeAllReply__ComponentsEntry *)0)->key) + _Alignof(__typeof__(((Test__Realistic__Health__ProbeAllReply__ComponentsEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Realistic__Health__ProbeAllReply__ComponentsEntry *)0)->value)) * _Alignof(__typeof__(((Test__Realistic__Health__ProbeAllReply__ComponentsEntry *)0)->value)),
     "value of test.realistic.health.ProbeAllReply.ComponentsEntry");
-static const Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a test__realistic__health__probe_all_reply__components_entry_x9639c18a__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__health__probe_all_reply__components_entry_x9639c18a__descriptor)};
-static const LifelineField test__realistic__health__probe_all_reply__components_entry_x9639c18a__fields[] = {
+static const Test__Realistic__Health__ProbeAllReply__ComponentsEntry test__realistic__health__probe_all_reply__components_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__health__probe_all_reply__components_entry__descriptor)};
+static const LifelineField test__realistic__health__probe_all_reply__components_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a, key),
+     .offset = offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a, value),
+     .offset = offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &test__realistic__health__probe_reply__table, .enumeration = NULL},
 };
-static const char test__realistic__health__probe_all_reply__components_entry_x9639c18a__name_text[] = "key\000value";
-static const LifelineName test__realistic__health__probe_all_reply__components_entry_x9639c18a__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__realistic__health__probe_all_reply__components_entry_x9639c18a__name_order[] = {0, 2};
-const LifelineMessageTable test__realistic__health__probe_all_reply__components_entry_x9639c18a__table = {
+static const char test__realistic__health__probe_all_reply__components_entry__name_text[] = "key\000value";
+static const LifelineName test__realistic__health__probe_all_reply__components_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__realistic__health__probe_all_reply__components_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__realistic__health__probe_all_reply__components_entry__table = {
     .full_name = "test.realistic.health.ProbeAllReply.ComponentsEntry",
-    .default_instance = &test__realistic__health__probe_all_reply__components_entry_x9639c18a__default,
-    .fields = test__realistic__health__probe_all_reply__components_entry_x9639c18a__fields,
+    .default_instance = &test__realistic__health__probe_all_reply__components_entry__default,
+    .fields = test__realistic__health__probe_all_reply__components_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a),
+    .size = sizeof(Test__Realistic__Health__ProbeAllReply__ComponentsEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntry, value), 0),
     },
-    .names = {.text = test__realistic__health__probe_all_reply__components_entry_x9639c18a__name_text, .names = test__realistic__health__probe_all_reply__components_entry_x9639c18a__name_entries, .order = test__realistic__health__probe_all_reply__components_entry_x9639c18a__name_order, .order_count = 2},
+    .names = {.text = test__realistic__health__probe_all_reply__components_entry__name_text, .names = test__realistic__health__probe_all_reply__components_entry__name_entries, .order = test__realistic__health__probe_all_reply__components_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fhealth,
 };
 

@@ -10,6 +10,115 @@
 #include "google/protobuf/timestamp.lifeline.h"
 #include <stddef.h>
 
+static const char lifeline_file_test_2frealistic_2fpubsub_bytes[] =
+    "\012\033test/realistic/pubsub.proto\022\025test.real"
+    "istic.pubsub\032\036google/protobuf/duration.p"
+    "roto\032\033google/protobuf/empty.proto\032 googl"
+    "e/protobuf/field_mask.proto\032\037google/prot"
+    "obuf/timestamp.proto\032\026lifeline/options.p"
+    "roto\032\033test/realistic/routes.proto\042\254\001\012\005To"
+    "pic\022\014\012\004name\030\001 \001(\011\0228\012\006labels\030\002 \003(\0132(.test"
+    ".realistic.pubsub.Topic.LabelsEntry\022,\012\011r"
+    "etention\030\003 \001(\0132\031.google.protobuf.Duratio"
+    "n\032-\012\013LabelsEntry\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002"
+    " \001(\011:\0028\001\042k\012\022UpdateTopicRequest\022+\012\005topic\030"
+    "\001 \001(\0132\034.test.realistic.pubsub.Topic\022(\012\004m"
+    "ask\030\002 \001(\0132\032.google.protobuf.FieldMask\042K\012"
+    "\021ListTopicsRequest\022\017\012\007project\030\001 \001(\011\022\021\012\011p"
+    "age_size\030\002 \001(\005\022\022\012\012page_token\030\003 \001(\011\042X\012\017Li"
+    "stTopicsReply\022,\012\006topics\030\001 \003(\0132\034.test.rea"
+    "listic.pubsub.Topic\022\027\012\017next_page_token\030\002"
+    " \001(\011\042\042\012\022DeleteTopicRequest\022\014\012\004name\030\001 \001(\011"
+    "\042\337\001\012\007Message\022\014\012\004data\030\001 \001(\014\022B\012\012attributes"
+    "\030\002 \003(\0132..test.realistic.pubsub.Message.A"
+    "ttributesEntry\022\012\012\002id\030\003 \001(\011\022-\012\011published\030"
+    "\004 \001(\0132\032.google.protobuf.Timestamp\022\024\012\014ord"
+    "ering_key\030\005 \001(\011\0321\012\017AttributesEntry\022\013\012\003ke"
+    "y\030\001 \001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042Q\012\016PublishReq"
+    "uest\022\015\012\005topic\030\001 \001(\011\0220\012\010messages\030\002 \003(\0132\036."
+    "test.realistic.pubsub.Message\042\033\012\014Publish"
+    "Reply\022\013\012\003ids\030\001 \003(\011\042L\012\014Subscription\022\014\012\004na"
+    "me\030\001 \001(\011\022\015\012\005topic\030\002 \001(\011\022\037\012\027acknowledgeme"
+    "nt_seconds\030\003 \001(\005\042y\012\010Delivery\022\032\012\022acknowle"
+    "dgement_id\030\001 \001(\011\022/\012\007message\030\002 \001(\0132\036.test"
+    ".realistic.pubsub.Message\022\024\012\007attempt\030\003 \001"
+    "(\005H\000\210\001\001B\012\012\010_attempt\042:\012\013PullRequest\022\024\012\014su"
+    "bscription\030\001 \001(\011\022\017\012\007maximum\030\003 \001(\005J\004\010\002\020\003\042"
+    "@\012\011PullReply\0223\012\012deliveries\030\001 \003(\0132\037.test."
+    "realistic.pubsub.Delivery\042G\012\022Acknowledge"
+    "Request\022\024\012\014subscription\030\001 \001(\011\022\033\012\023acknowl"
+    "edgement_ids\030\002 \003(\011\042y\012\024StreamingPullReque"
+    "st\022\024\012\014subscription\030\001 \001(\011\022\033\012\023acknowledgem"
+    "ent_ids\030\002 \003(\011\022\030\012\020extended_seconds\030\003 \003(\005\022"
+    "\024\012\014extended_ids\030\004 \003(\011\042I\012\022StreamingPullRe"
+    "ply\0223\012\012deliveries\030\001 \003(\0132\037.test.realistic"
+    ".pubsub.Delivery2\263\005\012\011Publisher\022|\012\013Create"
+    "Topic\022\034.test.realistic.pubsub.Topic\032\034.te"
+    "st.realistic.pubsub.Topic\0421\372\273\030-\022\023/v1/{na"
+    "me=topics/*}\042\001**\023\022\012/v1/topics\042\005topic\022V\012\013"
+    "UpdateTopic\022).test.realistic.pubsub.Upda"
+    "teTopicRequest\032\034.test.realistic.pubsub.T"
+    "opic\022\225\001\012\012ListTopics\022(.test.realistic.pub"
+    "sub.ListTopicsRequest\032&.test.realistic.p"
+    "ubsub.ListTopicsReply\0425\372\273\030!\012\037/v1/{projec"
+    "t=projects/*}/topics\202\274\030\004read\202\274\030\004list\022k\012\013"
+    "DeleteTopic\022).test.realistic.pubsub.Dele"
+    "teTopicRequest\032\026.google.protobuf.Empty\042\031"
+    "\372\273\030\025\032\023/v1/{name=topics/*}\022U\012\007Publish\022%.t"
+    "est.realistic.pubsub.PublishRequest\032#.te"
+    "st.realistic.pubsub.PublishReply\022\134\012\012Publ"
+    "ishAll\022%.test.realistic.pubsub.PublishRe"
+    "quest\032\026.google.protobuf.Empty\042\015\202\274\030\005write"
+    "\260\204\031\001(\001\032\026\372\273\030\022pubsub.example.org2\371\002\012\012Subsc"
+    "riber\022^\012\022CreateSubscription\022#.test.reali"
+    "stic.pubsub.Subscription\032#.test.realisti"
+    "c.pubsub.Subscription\022L\012\004Pull\022\042.test.rea"
+    "listic.pubsub.PullRequest\032 .test.realist"
+    "ic.pubsub.PullReply\022P\012\013Acknowledge\022).tes"
+    "t.realistic.pubsub.AcknowledgeRequest\032\026."
+    "google.protobuf.Empty\022k\012\015StreamingPull\022+"
+    ".test.realistic.pubsub.StreamingPullRequ"
+    "est\032).test.realistic.pubsub.StreamingPul"
+    "lReply(\0010\001B!Z\034example.org/realistic/pubs"
+    "ub\370\001\001b\006proto3";
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fduration LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fempty LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2ffield_5fmask LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2ftimestamp LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_lifeline_2foptions LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_test_2frealistic_2froutes LIFELINE_WEAK;
+static const LifelineFile *const lifeline_file_test_2frealistic_2fpubsub_dependencies[] = {
+    &lifeline_file_google_2fprotobuf_2fduration,
+    &lifeline_file_google_2fprotobuf_2fempty,
+    &lifeline_file_google_2fprotobuf_2ffield_5fmask,
+    &lifeline_file_google_2fprotobuf_2ftimestamp,
+    &lifeline_file_lifeline_2foptions,
+    &lifeline_file_test_2frealistic_2froutes,
+};
+static const LifelineMessageTable *const lifeline_file_test_2frealistic_2fpubsub_messages[] = {
+    &test__realistic__pubsub__topic__table,
+    &test__realistic__pubsub__topic__labels_entry__table,
+    &test__realistic__pubsub__update_topic_request__table,
+    &test__realistic__pubsub__list_topics_request__table,
+    &test__realistic__pubsub__list_topics_reply__table,
+    &test__realistic__pubsub__delete_topic_request__table,
+    &test__realistic__pubsub__message__table,
+    &test__realistic__pubsub__message__attributes_entry__table,
+    &test__realistic__pubsub__publish_request__table,
+    &test__realistic__pubsub__publish_reply__table,
+    &test__realistic__pubsub__subscription__table,
+    &test__realistic__pubsub__delivery__table,
+    &test__realistic__pubsub__pull_request__table,
+    &test__realistic__pubsub__pull_reply__table,
+    &test__realistic__pubsub__acknowledge_request__table,
+    &test__realistic__pubsub__streaming_pull_request__table,
+    &test__realistic__pubsub__streaming_pull_reply__table,
+};
+const LifelineFile lifeline_file_test_2frealistic_2fpubsub = {
+    .path = "test/realistic/pubsub.proto", .bytes = lifeline_file_test_2frealistic_2fpubsub_bytes, .count = 2773,
+    .dependencies = lifeline_file_test_2frealistic_2fpubsub_dependencies, .dependency_count = 6,
+    .messages = lifeline_file_test_2frealistic_2fpubsub_messages, .message_count = 17};
+
 static const Test__Realistic__Pubsub__Topic test__realistic__pubsub__topic__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__topic__descriptor)};
 static const LifelineField test__realistic__pubsub__topic__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -21,7 +130,7 @@ static const LifelineField test__realistic__pubsub__topic__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Realistic__Pubsub__Topic, labels),
      .quantifier_offset = offsetof(Test__Realistic__Pubsub__Topic, n_labels), .encoded_tag = 0x1200000000000001,
-     .message = &test__realistic__pubsub__topic__labels_entry_x3913f13a__table, .enumeration = NULL},
+     .message = &test__realistic__pubsub__topic__labels_entry__table, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Realistic__Pubsub__Topic, retention),
@@ -47,43 +156,45 @@ const LifelineMessageTable test__realistic__pubsub__topic__table = {
         [3] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1A, 2, offsetof(Test__Realistic__Pubsub__Topic, retention), 0),
     },
     .names = {.text = test__realistic__pubsub__topic__name_text, .names = test__realistic__pubsub__topic__name_entries, .order = test__realistic__pubsub__topic__name_order, .order_count = 3},
+    .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 
-_Static_assert(offsetof(Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a, key) == sizeof(ProtobufCMessage), "key of test.realistic.pubsub.Topic.LabelsEntry");
+_Static_assert(offsetof(Test__Realistic__Pubsub__Topic__LabelsEntry, key) == sizeof(ProtobufCMessage), "key of test.realistic.pubsub.Topic.LabelsEntry");
 _Static_assert(
-    offsetof(Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a, value) == (offsetof(Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a, key) + sizeof(((Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a *)0)->key) + _Alignof(__typeof__(((Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a *)0)->value)) * _Alignof(__typeof__(((Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a *)0)->value)),
+    offsetof(Test__Realistic__Pubsub__Topic__LabelsEntry, value) == (offsetof(Test__Realistic__Pubsub__Topic__LabelsEntry, key) + sizeof(((Test__Realistic__Pubsub__Topic__LabelsEntry *)0)->key) + _Alignof(__typeof__(((Test__Realistic__Pubsub__Topic__LabelsEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Realistic__Pubsub__Topic__LabelsEntry *)0)->value)) * _Alignof(__typeof__(((Test__Realistic__Pubsub__Topic__LabelsEntry *)0)->value)),
     "value of test.realistic.pubsub.Topic.LabelsEntry");
-static const Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a test__realistic__pubsub__topic__labels_entry_x3913f13a__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__topic__labels_entry_x3913f13a__descriptor)};
-static const LifelineField test__realistic__pubsub__topic__labels_entry_x3913f13a__fields[] = {
+static const Test__Realistic__Pubsub__Topic__LabelsEntry test__realistic__pubsub__topic__labels_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__topic__labels_entry__descriptor)};
+static const LifelineField test__realistic__pubsub__topic__labels_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a, key),
+     .offset = offsetof(Test__Realistic__Pubsub__Topic__LabelsEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a, value),
+     .offset = offsetof(Test__Realistic__Pubsub__Topic__LabelsEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__realistic__pubsub__topic__labels_entry_x3913f13a__name_text[] = "key\000value";
-static const LifelineName test__realistic__pubsub__topic__labels_entry_x3913f13a__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__realistic__pubsub__topic__labels_entry_x3913f13a__name_order[] = {0, 2};
-const LifelineMessageTable test__realistic__pubsub__topic__labels_entry_x3913f13a__table = {
+static const char test__realistic__pubsub__topic__labels_entry__name_text[] = "key\000value";
+static const LifelineName test__realistic__pubsub__topic__labels_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__realistic__pubsub__topic__labels_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__realistic__pubsub__topic__labels_entry__table = {
     .full_name = "test.realistic.pubsub.Topic.LabelsEntry",
-    .default_instance = &test__realistic__pubsub__topic__labels_entry_x3913f13a__default,
-    .fields = test__realistic__pubsub__topic__labels_entry_x3913f13a__fields,
+    .default_instance = &test__realistic__pubsub__topic__labels_entry__default,
+    .fields = test__realistic__pubsub__topic__labels_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a),
+    .size = sizeof(Test__Realistic__Pubsub__Topic__LabelsEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Realistic__Pubsub__Topic__LabelsEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Realistic__Pubsub__Topic__LabelsEntry, value), 0),
     },
-    .names = {.text = test__realistic__pubsub__topic__labels_entry_x3913f13a__name_text, .names = test__realistic__pubsub__topic__labels_entry_x3913f13a__name_entries, .order = test__realistic__pubsub__topic__labels_entry_x3913f13a__name_order, .order_count = 2},
+    .names = {.text = test__realistic__pubsub__topic__labels_entry__name_text, .names = test__realistic__pubsub__topic__labels_entry__name_entries, .order = test__realistic__pubsub__topic__labels_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 
 static const Test__Realistic__Pubsub__UpdateTopicRequest test__realistic__pubsub__update_topic_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__update_topic_request__descriptor)};
@@ -117,6 +228,7 @@ const LifelineMessageTable test__realistic__pubsub__update_topic_request__table 
         [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Realistic__Pubsub__UpdateTopicRequest, mask), 0),
     },
     .names = {.text = test__realistic__pubsub__update_topic_request__name_text, .names = test__realistic__pubsub__update_topic_request__name_entries, .order = test__realistic__pubsub__update_topic_request__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 
 static const Test__Realistic__Pubsub__ListTopicsRequest test__realistic__pubsub__list_topics_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__list_topics_request__descriptor)};
@@ -156,6 +268,7 @@ const LifelineMessageTable test__realistic__pubsub__list_topics_request__table =
         [3] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x1A, 0, offsetof(Test__Realistic__Pubsub__ListTopicsRequest, page_token), 0),
     },
     .names = {.text = test__realistic__pubsub__list_topics_request__name_text, .names = test__realistic__pubsub__list_topics_request__name_entries, .order = test__realistic__pubsub__list_topics_request__name_order, .order_count = 5},
+    .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 
 static const Test__Realistic__Pubsub__ListTopicsReply test__realistic__pubsub__list_topics_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__list_topics_reply__descriptor)};
@@ -189,6 +302,7 @@ const LifelineMessageTable test__realistic__pubsub__list_topics_reply__table = {
         [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Realistic__Pubsub__ListTopicsReply, next_page_token), 0),
     },
     .names = {.text = test__realistic__pubsub__list_topics_reply__name_text, .names = test__realistic__pubsub__list_topics_reply__name_entries, .order = test__realistic__pubsub__list_topics_reply__name_order, .order_count = 3},
+    .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 
 static const Test__Realistic__Pubsub__DeleteTopicRequest test__realistic__pubsub__delete_topic_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__delete_topic_request__descriptor)};
@@ -216,6 +330,7 @@ const LifelineMessageTable test__realistic__pubsub__delete_topic_request__table 
         [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Realistic__Pubsub__DeleteTopicRequest, name), 0),
     },
     .names = {.text = test__realistic__pubsub__delete_topic_request__name_text, .names = test__realistic__pubsub__delete_topic_request__name_entries, .order = test__realistic__pubsub__delete_topic_request__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 
 static const Test__Realistic__Pubsub__Message test__realistic__pubsub__message__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__message__descriptor)};
@@ -229,7 +344,7 @@ static const LifelineField test__realistic__pubsub__message__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Realistic__Pubsub__Message, attributes),
      .quantifier_offset = offsetof(Test__Realistic__Pubsub__Message, n_attributes), .encoded_tag = 0x1200000000000001,
-     .message = &test__realistic__pubsub__message__attributes_entry_xb6c83a4c__table, .enumeration = NULL},
+     .message = &test__realistic__pubsub__message__attributes_entry__table, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
      .offset = offsetof(Test__Realistic__Pubsub__Message, id),
@@ -267,43 +382,45 @@ const LifelineMessageTable test__realistic__pubsub__message__table = {
         [5] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x2A, 0, offsetof(Test__Realistic__Pubsub__Message, ordering_key), 0),
     },
     .names = {.text = test__realistic__pubsub__message__name_text, .names = test__realistic__pubsub__message__name_entries, .order = test__realistic__pubsub__message__name_order, .order_count = 6},
+    .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 
-_Static_assert(offsetof(Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c, key) == sizeof(ProtobufCMessage), "key of test.realistic.pubsub.Message.AttributesEntry");
+_Static_assert(offsetof(Test__Realistic__Pubsub__Message__AttributesEntry, key) == sizeof(ProtobufCMessage), "key of test.realistic.pubsub.Message.AttributesEntry");
 _Static_assert(
-    offsetof(Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c, value) == (offsetof(Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c, key) + sizeof(((Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c *)0)->key) + _Alignof(__typeof__(((Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c *)0)->value)) * _Alignof(__typeof__(((Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c *)0)->value)),
+    offsetof(Test__Realistic__Pubsub__Message__AttributesEntry, value) == (offsetof(Test__Realistic__Pubsub__Message__AttributesEntry, key) + sizeof(((Test__Realistic__Pubsub__Message__AttributesEntry *)0)->key) + _Alignof(__typeof__(((Test__Realistic__Pubsub__Message__AttributesEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Realistic__Pubsub__Message__AttributesEntry *)0)->value)) * _Alignof(__typeof__(((Test__Realistic__Pubsub__Message__AttributesEntry *)0)->value)),
     "value of test.realistic.pubsub.Message.AttributesEntry");
-static const Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c test__realistic__pubsub__message__attributes_entry_xb6c83a4c__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__message__attributes_entry_xb6c83a4c__descriptor)};
-static const LifelineField test__realistic__pubsub__message__attributes_entry_xb6c83a4c__fields[] = {
+static const Test__Realistic__Pubsub__Message__AttributesEntry test__realistic__pubsub__message__attributes_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__message__attributes_entry__descriptor)};
+static const LifelineField test__realistic__pubsub__message__attributes_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c, key),
+     .offset = offsetof(Test__Realistic__Pubsub__Message__AttributesEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c, value),
+     .offset = offsetof(Test__Realistic__Pubsub__Message__AttributesEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__realistic__pubsub__message__attributes_entry_xb6c83a4c__name_text[] = "key\000value";
-static const LifelineName test__realistic__pubsub__message__attributes_entry_xb6c83a4c__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__realistic__pubsub__message__attributes_entry_xb6c83a4c__name_order[] = {0, 2};
-const LifelineMessageTable test__realistic__pubsub__message__attributes_entry_xb6c83a4c__table = {
+static const char test__realistic__pubsub__message__attributes_entry__name_text[] = "key\000value";
+static const LifelineName test__realistic__pubsub__message__attributes_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__realistic__pubsub__message__attributes_entry__name_order[] = {0, 2};
+const LifelineMessageTable test__realistic__pubsub__message__attributes_entry__table = {
     .full_name = "test.realistic.pubsub.Message.AttributesEntry",
-    .default_instance = &test__realistic__pubsub__message__attributes_entry_xb6c83a4c__default,
-    .fields = test__realistic__pubsub__message__attributes_entry_xb6c83a4c__fields,
+    .default_instance = &test__realistic__pubsub__message__attributes_entry__default,
+    .fields = test__realistic__pubsub__message__attributes_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c),
+    .size = sizeof(Test__Realistic__Pubsub__Message__AttributesEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Realistic__Pubsub__Message__AttributesEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Realistic__Pubsub__Message__AttributesEntry, value), 0),
     },
-    .names = {.text = test__realistic__pubsub__message__attributes_entry_xb6c83a4c__name_text, .names = test__realistic__pubsub__message__attributes_entry_xb6c83a4c__name_entries, .order = test__realistic__pubsub__message__attributes_entry_xb6c83a4c__name_order, .order_count = 2},
+    .names = {.text = test__realistic__pubsub__message__attributes_entry__name_text, .names = test__realistic__pubsub__message__attributes_entry__name_entries, .order = test__realistic__pubsub__message__attributes_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 
 static const Test__Realistic__Pubsub__PublishRequest test__realistic__pubsub__publish_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__publish_request__descriptor)};
@@ -337,6 +454,7 @@ const LifelineMessageTable test__realistic__pubsub__publish_request__table = {
         [2] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x12, 1, offsetof(Test__Realistic__Pubsub__PublishRequest, messages), offsetof(Test__Realistic__Pubsub__PublishRequest, n_messages)),
     },
     .names = {.text = test__realistic__pubsub__publish_request__name_text, .names = test__realistic__pubsub__publish_request__name_entries, .order = test__realistic__pubsub__publish_request__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 
 static const Test__Realistic__Pubsub__PublishReply test__realistic__pubsub__publish_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__publish_reply__descriptor)};
@@ -364,6 +482,7 @@ const LifelineMessageTable test__realistic__pubsub__publish_reply__table = {
         [1] = LIFELINE_DISPATCH(UTF8, REPEATED, 0xA, 0, offsetof(Test__Realistic__Pubsub__PublishReply, ids), offsetof(Test__Realistic__Pubsub__PublishReply, n_ids)),
     },
     .names = {.text = test__realistic__pubsub__publish_reply__name_text, .names = test__realistic__pubsub__publish_reply__name_entries, .order = test__realistic__pubsub__publish_reply__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 
 static const Test__Realistic__Pubsub__Subscription test__realistic__pubsub__subscription__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__subscription__descriptor)};
@@ -403,6 +522,7 @@ const LifelineMessageTable test__realistic__pubsub__subscription__table = {
         [3] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x18, 0, offsetof(Test__Realistic__Pubsub__Subscription, acknowledgement_seconds), 0),
     },
     .names = {.text = test__realistic__pubsub__subscription__name_text, .names = test__realistic__pubsub__subscription__name_entries, .order = test__realistic__pubsub__subscription__name_order, .order_count = 4},
+    .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 
 static const Test__Realistic__Pubsub__Delivery test__realistic__pubsub__delivery__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__delivery__descriptor)};
@@ -442,6 +562,7 @@ const LifelineMessageTable test__realistic__pubsub__delivery__table = {
         [3] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x18, 3, offsetof(Test__Realistic__Pubsub__Delivery, attempt), offsetof(Test__Realistic__Pubsub__Delivery, has_attempt_case)),
     },
     .names = {.text = test__realistic__pubsub__delivery__name_text, .names = test__realistic__pubsub__delivery__name_entries, .order = test__realistic__pubsub__delivery__name_order, .order_count = 4},
+    .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 
 static const Test__Realistic__Pubsub__PullRequest test__realistic__pubsub__pull_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__pull_request__descriptor)};
@@ -475,6 +596,7 @@ const LifelineMessageTable test__realistic__pubsub__pull_request__table = {
         [3] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x18, 0, offsetof(Test__Realistic__Pubsub__PullRequest, maximum), 0),
     },
     .names = {.text = test__realistic__pubsub__pull_request__name_text, .names = test__realistic__pubsub__pull_request__name_entries, .order = test__realistic__pubsub__pull_request__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 
 static const Test__Realistic__Pubsub__PullReply test__realistic__pubsub__pull_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__pull_reply__descriptor)};
@@ -502,6 +624,7 @@ const LifelineMessageTable test__realistic__pubsub__pull_reply__table = {
         [1] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0xA, 0, offsetof(Test__Realistic__Pubsub__PullReply, deliveries), offsetof(Test__Realistic__Pubsub__PullReply, n_deliveries)),
     },
     .names = {.text = test__realistic__pubsub__pull_reply__name_text, .names = test__realistic__pubsub__pull_reply__name_entries, .order = test__realistic__pubsub__pull_reply__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 
 static const Test__Realistic__Pubsub__AcknowledgeRequest test__realistic__pubsub__acknowledge_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__acknowledge_request__descriptor)};
@@ -535,6 +658,7 @@ const LifelineMessageTable test__realistic__pubsub__acknowledge_request__table =
         [2] = LIFELINE_DISPATCH(UTF8, REPEATED, 0x12, 1, offsetof(Test__Realistic__Pubsub__AcknowledgeRequest, acknowledgement_ids), offsetof(Test__Realistic__Pubsub__AcknowledgeRequest, n_acknowledgement_ids)),
     },
     .names = {.text = test__realistic__pubsub__acknowledge_request__name_text, .names = test__realistic__pubsub__acknowledge_request__name_entries, .order = test__realistic__pubsub__acknowledge_request__name_order, .order_count = 3},
+    .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 
 static const Test__Realistic__Pubsub__StreamingPullRequest test__realistic__pubsub__streaming_pull_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__streaming_pull_request__descriptor)};
@@ -580,6 +704,7 @@ const LifelineMessageTable test__realistic__pubsub__streaming_pull_request__tabl
         [4] = LIFELINE_DISPATCH(UTF8, REPEATED, 0x22, 3, offsetof(Test__Realistic__Pubsub__StreamingPullRequest, extended_ids), offsetof(Test__Realistic__Pubsub__StreamingPullRequest, n_extended_ids)),
     },
     .names = {.text = test__realistic__pubsub__streaming_pull_request__name_text, .names = test__realistic__pubsub__streaming_pull_request__name_entries, .order = test__realistic__pubsub__streaming_pull_request__name_order, .order_count = 7},
+    .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 
 static const Test__Realistic__Pubsub__StreamingPullReply test__realistic__pubsub__streaming_pull_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__streaming_pull_reply__descriptor)};
@@ -607,5 +732,6 @@ const LifelineMessageTable test__realistic__pubsub__streaming_pull_reply__table 
         [1] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0xA, 0, offsetof(Test__Realistic__Pubsub__StreamingPullReply, deliveries), offsetof(Test__Realistic__Pubsub__StreamingPullReply, n_deliveries)),
     },
     .names = {.text = test__realistic__pubsub__streaming_pull_reply__name_text, .names = test__realistic__pubsub__streaming_pull_reply__name_entries, .order = test__realistic__pubsub__streaming_pull_reply__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 

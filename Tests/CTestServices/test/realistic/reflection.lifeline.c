@@ -7,6 +7,47 @@
 
 #include <stddef.h>
 
+static const char lifeline_file_test_2frealistic_2freflection_bytes[] =
+    "\012\037test/realistic/reflection.proto\022\031test."
+    "realistic.reflection\042\315\001\012\007Inquiry\022\014\012\004host"
+    "\030\001 \001(\011\022\026\012\014file_by_name\030\003 \001(\011H\000\022\031\012\017file_c"
+    "ontaining\030\004 \001(\011H\000\022E\012\023file_with_extension"
+    "\030\005 \001(\0132&.test.realistic.reflection.Field"
+    "OfTypeH\000\022\036\012\024extension_numbers_of\030\006 \001(\011H\000"
+    "\022\016\012\004list\030\007 \001(\011H\000B\012\012\010question\0426\012\013FieldOfT"
+    "ype\022\027\012\017containing_type\030\001 \001(\011\022\016\012\006number\030\002"
+    " \001(\005\042\260\002\012\007Finding\022\014\012\004host\030\001 \001(\011\0223\012\007inquir"
+    "y\030\002 \001(\0132\042.test.realistic.reflection.Inqu"
+    "iry\0221\012\005files\030\004 \001(\0132 .test.realistic.refl"
+    "ection.FilesH\000\0225\012\007numbers\030\005 \001(\0132\042.test.r"
+    "ealistic.reflection.NumbersH\000\0227\012\010service"
+    "s\030\006 \001(\0132#.test.realistic.reflection.Serv"
+    "icesH\000\0225\012\007failure\030\007 \001(\0132\042.test.realistic"
+    ".reflection.FailureH\000B\010\012\006answer\042\034\012\005Files"
+    "\022\023\012\013descriptors\030\001 \003(\014\042(\012\007Numbers\022\014\012\004type"
+    "\030\001 \001(\011\022\017\012\007numbers\030\002 \003(\005\042b\012\010Services\022=\012\010s"
+    "ervices\030\001 \003(\0132+.test.realistic.reflectio"
+    "n.Services.Service\032\027\012\007Service\022\014\012\004name\030\001 "
+    "\001(\011\042(\012\007Failure\022\014\012\004code\030\001 \001(\005\022\017\012\007message\030"
+    "\002 \001(\0112c\012\012Reflection\022U\012\007Inquire\022\042.test.re"
+    "alistic.reflection.Inquiry\032\042.test.realis"
+    "tic.reflection.Finding(\0010\001B\042Z example.or"
+    "g/realistic/reflectionb\006proto3";
+static const LifelineMessageTable *const lifeline_file_test_2frealistic_2freflection_messages[] = {
+    &test__realistic__reflection__inquiry__table,
+    &test__realistic__reflection__field_of_type__table,
+    &test__realistic__reflection__finding__table,
+    &test__realistic__reflection__files__table,
+    &test__realistic__reflection__numbers__table,
+    &test__realistic__reflection__services__table,
+    &test__realistic__reflection__services__service__table,
+    &test__realistic__reflection__failure__table,
+};
+const LifelineFile lifeline_file_test_2frealistic_2freflection = {
+    .path = "test/realistic/reflection.proto", .bytes = lifeline_file_test_2frealistic_2freflection_bytes, .count = 990,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_test_2frealistic_2freflection_messages, .message_count = 8};
+
 static const Test__Realistic__Reflection__Inquiry test__realistic__reflection__inquiry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__reflection__inquiry__descriptor)};
 static const LifelineField test__realistic__reflection__inquiry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -62,6 +103,7 @@ const LifelineMessageTable test__realistic__reflection__inquiry__table = {
         [7] = LIFELINE_DISPATCH(UTF8, MARKED, 0x3A, 7, offsetof(Test__Realistic__Reflection__Inquiry, list), offsetof(Test__Realistic__Reflection__Inquiry, question_case)),
     },
     .names = {.text = test__realistic__reflection__inquiry__name_text, .names = test__realistic__reflection__inquiry__name_entries, .order = test__realistic__reflection__inquiry__name_order, .order_count = 10},
+    .file = &lifeline_file_test_2frealistic_2freflection,
 };
 
 static const Test__Realistic__Reflection__FieldOfType test__realistic__reflection__field_of_type__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__reflection__field_of_type__descriptor)};
@@ -95,6 +137,7 @@ const LifelineMessageTable test__realistic__reflection__field_of_type__table = {
         [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Realistic__Reflection__FieldOfType, number), 0),
     },
     .names = {.text = test__realistic__reflection__field_of_type__name_text, .names = test__realistic__reflection__field_of_type__name_entries, .order = test__realistic__reflection__field_of_type__name_order, .order_count = 3},
+    .file = &lifeline_file_test_2frealistic_2freflection,
 };
 
 static const Test__Realistic__Reflection__Finding test__realistic__reflection__finding__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__reflection__finding__descriptor)};
@@ -152,6 +195,7 @@ const LifelineMessageTable test__realistic__reflection__finding__table = {
         [7] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x3A, 5, offsetof(Test__Realistic__Reflection__Finding, failure), offsetof(Test__Realistic__Reflection__Finding, answer_case)),
     },
     .names = {.text = test__realistic__reflection__finding__name_text, .names = test__realistic__reflection__finding__name_entries, .order = test__realistic__reflection__finding__name_order, .order_count = 6},
+    .file = &lifeline_file_test_2frealistic_2freflection,
 };
 
 static const Test__Realistic__Reflection__Files test__realistic__reflection__files__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__reflection__files__descriptor)};
@@ -179,6 +223,7 @@ const LifelineMessageTable test__realistic__reflection__files__table = {
         [1] = LIFELINE_DISPATCH(BYTES, REPEATED, 0xA, 0, offsetof(Test__Realistic__Reflection__Files, descriptors), offsetof(Test__Realistic__Reflection__Files, n_descriptors)),
     },
     .names = {.text = test__realistic__reflection__files__name_text, .names = test__realistic__reflection__files__name_entries, .order = test__realistic__reflection__files__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2frealistic_2freflection,
 };
 
 static const Test__Realistic__Reflection__Numbers test__realistic__reflection__numbers__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__reflection__numbers__descriptor)};
@@ -212,6 +257,7 @@ const LifelineMessageTable test__realistic__reflection__numbers__table = {
         [2] = LIFELINE_DISPATCH(VARINT32, PACKED, 0x12, 1, offsetof(Test__Realistic__Reflection__Numbers, numbers), offsetof(Test__Realistic__Reflection__Numbers, n_numbers)),
     },
     .names = {.text = test__realistic__reflection__numbers__name_text, .names = test__realistic__reflection__numbers__name_entries, .order = test__realistic__reflection__numbers__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2freflection,
 };
 
 static const Test__Realistic__Reflection__Services test__realistic__reflection__services__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__reflection__services__descriptor)};
@@ -220,7 +266,7 @@ static const LifelineField test__realistic__reflection__services__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Realistic__Reflection__Services, services),
      .quantifier_offset = offsetof(Test__Realistic__Reflection__Services, n_services), .encoded_tag = 0x0a00000000000001,
-     .message = &test__realistic__reflection__services__service_xcef714e5__table, .enumeration = NULL},
+     .message = &test__realistic__reflection__services__service__table, .enumeration = NULL},
 };
 static const char test__realistic__reflection__services__name_text[] = "services";
 static const LifelineName test__realistic__reflection__services__name_entries[] = {{0, 8}, {0, 8}};
@@ -239,33 +285,35 @@ const LifelineMessageTable test__realistic__reflection__services__table = {
         [1] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0xA, 0, offsetof(Test__Realistic__Reflection__Services, services), offsetof(Test__Realistic__Reflection__Services, n_services)),
     },
     .names = {.text = test__realistic__reflection__services__name_text, .names = test__realistic__reflection__services__name_entries, .order = test__realistic__reflection__services__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2frealistic_2freflection,
 };
 
-static const Test__Realistic__Reflection__Services__ServiceXcef714e5 test__realistic__reflection__services__service_xcef714e5__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__reflection__services__service_xcef714e5__descriptor)};
-static const LifelineField test__realistic__reflection__services__service_xcef714e5__fields[] = {
+static const Test__Realistic__Reflection__Services__Service test__realistic__reflection__services__service__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__reflection__services__service__descriptor)};
+static const LifelineField test__realistic__reflection__services__service__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Realistic__Reflection__Services__ServiceXcef714e5, name),
+     .offset = offsetof(Test__Realistic__Reflection__Services__Service, name),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__realistic__reflection__services__service_xcef714e5__name_text[] = "name";
-static const LifelineName test__realistic__reflection__services__service_xcef714e5__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__realistic__reflection__services__service_xcef714e5__name_order[] = {0};
-const LifelineMessageTable test__realistic__reflection__services__service_xcef714e5__table = {
+static const char test__realistic__reflection__services__service__name_text[] = "name";
+static const LifelineName test__realistic__reflection__services__service__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__realistic__reflection__services__service__name_order[] = {0};
+const LifelineMessageTable test__realistic__reflection__services__service__table = {
     .full_name = "test.realistic.reflection.Services.Service",
-    .default_instance = &test__realistic__reflection__services__service_xcef714e5__default,
-    .fields = test__realistic__reflection__services__service_xcef714e5__fields,
+    .default_instance = &test__realistic__reflection__services__service__default,
+    .fields = test__realistic__reflection__services__service__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Realistic__Reflection__Services__ServiceXcef714e5),
+    .size = sizeof(Test__Realistic__Reflection__Services__Service),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Realistic__Reflection__Services__ServiceXcef714e5, name), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Realistic__Reflection__Services__Service, name), 0),
     },
-    .names = {.text = test__realistic__reflection__services__service_xcef714e5__name_text, .names = test__realistic__reflection__services__service_xcef714e5__name_entries, .order = test__realistic__reflection__services__service_xcef714e5__name_order, .order_count = 1},
+    .names = {.text = test__realistic__reflection__services__service__name_text, .names = test__realistic__reflection__services__service__name_entries, .order = test__realistic__reflection__services__service__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2frealistic_2freflection,
 };
 
 static const Test__Realistic__Reflection__Failure test__realistic__reflection__failure__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__reflection__failure__descriptor)};
@@ -299,5 +347,6 @@ const LifelineMessageTable test__realistic__reflection__failure__table = {
         [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Realistic__Reflection__Failure, message), 0),
     },
     .names = {.text = test__realistic__reflection__failure__name_text, .names = test__realistic__reflection__failure__name_entries, .order = test__realistic__reflection__failure__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2freflection,
 };
 

@@ -8,6 +8,30 @@
 #include "google/protobuf/descriptor.lifeline.h"
 #include <stddef.h>
 
+static const char lifeline_file_test_2frealistic_2froutes_bytes[] =
+    "\012\033test/realistic/routes.proto\022\025test.real"
+    "istic.routes\032 google/protobuf/descriptor"
+    ".proto\042\177\012\005Route\022\015\012\003get\030\001 \001(\011H\000\022\016\012\004post\030\002"
+    " \001(\011H\000\022\020\012\006delete\030\003 \001(\011H\000\022\014\012\004body\030\004 \001(\011\022,"
+    "\012\006others\030\005 \003(\0132\034.test.realistic.routes.R"
+    "outeB\011\012\007pattern:M\012\005route\022\036.google.protob"
+    "uf.MethodOptions\030\277\207\003 \001(\0132\034.test.realisti"
+    "c.routes.Route:0\012\006scopes\022\036.google.protob"
+    "uf.MethodOptions\030\300\207\003 \003(\011:7\012\014default_host"
+    "\022\037.google.protobuf.ServiceOptions\030\277\207\003 \001("
+    "\011b\006proto3";
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fdescriptor LIFELINE_WEAK;
+static const LifelineFile *const lifeline_file_test_2frealistic_2froutes_dependencies[] = {
+    &lifeline_file_google_2fprotobuf_2fdescriptor,
+};
+static const LifelineMessageTable *const lifeline_file_test_2frealistic_2froutes_messages[] = {
+    &test__realistic__routes__route__table,
+};
+const LifelineFile lifeline_file_test_2frealistic_2froutes = {
+    .path = "test/realistic/routes.proto", .bytes = lifeline_file_test_2frealistic_2froutes_bytes, .count = 409,
+    .dependencies = lifeline_file_test_2frealistic_2froutes_dependencies, .dependency_count = 1,
+    .messages = lifeline_file_test_2frealistic_2froutes_messages, .message_count = 1};
+
 static const Test__Realistic__Routes__Route test__realistic__routes__route__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__routes__route__descriptor)};
 static const LifelineField test__realistic__routes__route__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ONEOF,
@@ -57,6 +81,7 @@ const LifelineMessageTable test__realistic__routes__route__table = {
         [5] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x2A, 4, offsetof(Test__Realistic__Routes__Route, others), offsetof(Test__Realistic__Routes__Route, n_others)),
     },
     .names = {.text = test__realistic__routes__route__name_text, .names = test__realistic__routes__route__name_entries, .order = test__realistic__routes__route__name_order, .order_count = 5},
+    .file = &lifeline_file_test_2frealistic_2froutes,
 };
 
 static const Test__Realistic__Routes__RouteN2 test__realistic__routes__route__n2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__routes__route__n2__descriptor)};

@@ -7,6 +7,51 @@
 
 #include <stddef.h>
 
+static const char lifeline_file_test_2frealistic_2fupload_bytes[] =
+    "\012\033test/realistic/upload.proto\022\025test.real"
+    "istic.upload\032\033google/protobuf/empty.prot"
+    "o\032\026lifeline/options.proto\042:\012\013ReadRequest"
+    "\022\014\012\004name\030\001 \001(\011\022\016\012\006offset\030\002 \001(\003\022\015\012\005limit\030"
+    "\003 \001(\003\042\031\012\011ReadReply\022\014\012\004data\030\012 \001(\014\042k\012\014Writ"
+    "eRequest\022\014\012\004name\030\001 \001(\011\022\016\012\006offset\030\002 \001(\003\022\017"
+    "\012\007is_last\030\003 \001(\010\022\014\012\004data\030\012 \001(\014\022\023\012\006crc32c\030"
+    "\013 \001(\007H\000\210\001\001B\011\012\007_crc32c\042$\012\012WriteReply\022\026\012\016c"
+    "ommitted_size\030\001 \001(\003\042\034\012\014QueryRequest\022\014\012\004n"
+    "ame\030\001 \001(\011\0429\012\012QueryReply\022\026\012\016committed_siz"
+    "e\030\001 \001(\003\022\023\012\013is_complete\030\002 \001(\010\042'\012\011ListRepl"
+    "y\022\014\012\004name\030\001 \001(\011\022\014\012\004size\030\002 \001(\003\042\035\012\015DeleteR"
+    "equest\022\014\012\004name\030\001 \001(\0112\230\003\012\005Files\022N\012\004Read\022\042"
+    ".test.realistic.upload.ReadRequest\032 .tes"
+    "t.realistic.upload.ReadReply0\001\022Q\012\005Write\022"
+    "#.test.realistic.upload.WriteRequest\032!.t"
+    "est.realistic.upload.WriteReply(\001\022O\012\005Que"
+    "ry\022#.test.realistic.upload.QueryRequest\032"
+    "!.test.realistic.upload.QueryReply\022H\012\004Li"
+    "st\022\026.google.protobuf.Empty\032 .test.realis"
+    "tic.upload.ListReply\042\004\260\204\031\0010\001\022Q\012\011DeleteAl"
+    "l\022$.test.realistic.upload.DeleteRequest\032"
+    "\026.google.protobuf.Empty\042\004\260\204\031\001(\001b\006proto3";
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fempty LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_lifeline_2foptions LIFELINE_WEAK;
+static const LifelineFile *const lifeline_file_test_2frealistic_2fupload_dependencies[] = {
+    &lifeline_file_google_2fprotobuf_2fempty,
+    &lifeline_file_lifeline_2foptions,
+};
+static const LifelineMessageTable *const lifeline_file_test_2frealistic_2fupload_messages[] = {
+    &test__realistic__upload__read_request__table,
+    &test__realistic__upload__read_reply__table,
+    &test__realistic__upload__write_request__table,
+    &test__realistic__upload__write_reply__table,
+    &test__realistic__upload__query_request__table,
+    &test__realistic__upload__query_reply__table,
+    &test__realistic__upload__list_reply__table,
+    &test__realistic__upload__delete_request__table,
+};
+const LifelineFile lifeline_file_test_2frealistic_2fupload = {
+    .path = "test/realistic/upload.proto", .bytes = lifeline_file_test_2frealistic_2fupload_bytes, .count = 919,
+    .dependencies = lifeline_file_test_2frealistic_2fupload_dependencies, .dependency_count = 2,
+    .messages = lifeline_file_test_2frealistic_2fupload_messages, .message_count = 8};
+
 static const Test__Realistic__Upload__ReadRequest test__realistic__upload__read_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__upload__read_request__descriptor)};
 static const LifelineField test__realistic__upload__read_request__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -44,6 +89,7 @@ const LifelineMessageTable test__realistic__upload__read_request__table = {
         [3] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x18, 0, offsetof(Test__Realistic__Upload__ReadRequest, limit), 0),
     },
     .names = {.text = test__realistic__upload__read_request__name_text, .names = test__realistic__upload__read_request__name_entries, .order = test__realistic__upload__read_request__name_order, .order_count = 3},
+    .file = &lifeline_file_test_2frealistic_2fupload,
 };
 
 static const Test__Realistic__Upload__ReadReply test__realistic__upload__read_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__upload__read_reply__descriptor)};
@@ -71,6 +117,7 @@ const LifelineMessageTable test__realistic__upload__read_reply__table = {
         [10] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x52, 0, offsetof(Test__Realistic__Upload__ReadReply, data), 0),
     },
     .names = {.text = test__realistic__upload__read_reply__name_text, .names = test__realistic__upload__read_reply__name_entries, .order = test__realistic__upload__read_reply__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2frealistic_2fupload,
 };
 
 static const Test__Realistic__Upload__WriteRequest test__realistic__upload__write_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__upload__write_request__descriptor)};
@@ -122,6 +169,7 @@ const LifelineMessageTable test__realistic__upload__write_request__table = {
         [11] = LIFELINE_DISPATCH(FIXED32, MARKED, 0x5D, 11, offsetof(Test__Realistic__Upload__WriteRequest, crc32c), offsetof(Test__Realistic__Upload__WriteRequest, has_crc32c_case)),
     },
     .names = {.text = test__realistic__upload__write_request__name_text, .names = test__realistic__upload__write_request__name_entries, .order = test__realistic__upload__write_request__name_order, .order_count = 6},
+    .file = &lifeline_file_test_2frealistic_2fupload,
 };
 
 static const Test__Realistic__Upload__WriteReply test__realistic__upload__write_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__upload__write_reply__descriptor)};
@@ -149,6 +197,7 @@ const LifelineMessageTable test__realistic__upload__write_reply__table = {
         [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Test__Realistic__Upload__WriteReply, committed_size), 0),
     },
     .names = {.text = test__realistic__upload__write_reply__name_text, .names = test__realistic__upload__write_reply__name_entries, .order = test__realistic__upload__write_reply__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fupload,
 };
 
 static const Test__Realistic__Upload__QueryRequest test__realistic__upload__query_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__upload__query_request__descriptor)};
@@ -176,6 +225,7 @@ const LifelineMessageTable test__realistic__upload__query_request__table = {
         [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Realistic__Upload__QueryRequest, name), 0),
     },
     .names = {.text = test__realistic__upload__query_request__name_text, .names = test__realistic__upload__query_request__name_entries, .order = test__realistic__upload__query_request__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2frealistic_2fupload,
 };
 
 static const Test__Realistic__Upload__QueryReply test__realistic__upload__query_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__upload__query_reply__descriptor)};
@@ -209,6 +259,7 @@ const LifelineMessageTable test__realistic__upload__query_reply__table = {
         [2] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x10, 0, offsetof(Test__Realistic__Upload__QueryReply, is_complete), 0),
     },
     .names = {.text = test__realistic__upload__query_reply__name_text, .names = test__realistic__upload__query_reply__name_entries, .order = test__realistic__upload__query_reply__name_order, .order_count = 4},
+    .file = &lifeline_file_test_2frealistic_2fupload,
 };
 
 static const Test__Realistic__Upload__ListReply test__realistic__upload__list_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__upload__list_reply__descriptor)};
@@ -242,6 +293,7 @@ const LifelineMessageTable test__realistic__upload__list_reply__table = {
         [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Test__Realistic__Upload__ListReply, size), 0),
     },
     .names = {.text = test__realistic__upload__list_reply__name_text, .names = test__realistic__upload__list_reply__name_entries, .order = test__realistic__upload__list_reply__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fupload,
 };
 
 static const Test__Realistic__Upload__DeleteRequest test__realistic__upload__delete_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__upload__delete_request__descriptor)};
@@ -269,5 +321,6 @@ const LifelineMessageTable test__realistic__upload__delete_request__table = {
         [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Realistic__Upload__DeleteRequest, name), 0),
     },
     .names = {.text = test__realistic__upload__delete_request__name_text, .names = test__realistic__upload__delete_request__name_entries, .order = test__realistic__upload__delete_request__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2frealistic_2fupload,
 };
 

@@ -40,6 +40,117 @@ static const LifelineEnum enum_2 = {
     .alias_numbers = NULL,
     .count = 3, .flags = 0};
 
+static const char lifeline_file_test_2frealistic_2fwatch_bytes[] =
+    "\012\032test/realistic/watch.proto\022\024test.reali"
+    "stic.watch\042.\012\006Header\022\022\012\012cluster_id\030\001 \001(\006"
+    "\022\020\012\010revision\030\002 \001(\003\042w\012\005Entry\022\013\012\003key\030\001 \001(\014"
+    "\022\015\012\005value\030\002 \001(\014\022\030\012\020created_revision\030\003 \001("
+    "\003\022\030\012\020changed_revision\030\004 \001(\003\022\017\012\007version\030\005"
+    " \001(\003\022\015\012\005lease\030\006 \001(\003\042\257\001\012\005Event\022.\012\004kind\030\001 "
+    "\001(\0162 .test.realistic.watch.Event.Kind\022*\012"
+    "\005entry\030\002 \001(\0132\033.test.realistic.watch.Entr"
+    "y\022-\012\010previous\030\003 \001(\0132\033.test.realistic.wat"
+    "ch.Entry\042\033\012\004Kind\022\007\012\003PUT\020\000\022\012\012\006DELETE\020\001\042\264\001"
+    "\012\014RangeRequest\022\013\012\003key\030\001 \001(\014\022\013\012\003end\030\002 \001(\014"
+    "\022\015\012\005limit\030\003 \001(\003\022\020\012\010revision\030\004 \001(\003\0227\012\005ord"
+    "er\030\005 \001(\0162(.test.realistic.watch.RangeReq"
+    "uest.Order\0420\012\005Order\022\010\012\004NONE\020\000\022\015\012\011ASCENDI"
+    "NG\020\001\022\016\012\012DESCENDING\020\002\042\211\001\012\012RangeReply\022,\012\006h"
+    "eader\030\001 \001(\0132\034.test.realistic.watch.Heade"
+    "r\022,\012\007entries\030\002 \003(\0132\033.test.realistic.watc"
+    "h.Entry\022\020\012\010has_more\030\003 \001(\010\022\015\012\005count\030\004 \001(\003"
+    "\0427\012\012PutRequest\022\013\012\003key\030\001 \001(\014\022\015\012\005value\030\002 \001"
+    "(\014\022\015\012\005lease\030\003 \001(\003\042g\012\010PutReply\022,\012\006header\030"
+    "\001 \001(\0132\034.test.realistic.watch.Header\022-\012\010p"
+    "revious\030\002 \001(\0132\033.test.realistic.watch.Ent"
+    "ry\042)\012\015DeleteRequest\022\013\012\003key\030\001 \001(\014\022\013\012\003end\030"
+    "\002 \001(\014\042J\012\013DeleteReply\022,\012\006header\030\001 \001(\0132\034.t"
+    "est.realistic.watch.Header\022\015\012\005count\030\002 \001("
+    "\003\042\316\001\012\012Comparison\022\013\012\003key\030\001 \001(\014\022;\012\010relatio"
+    "n\030\002 \001(\0162).test.realistic.watch.Compariso"
+    "n.Relation\022\021\012\007version\030\003 \001(\003H\000\022\032\012\020changed"
+    "_revision\030\004 \001(\003H\000\022\017\012\005value\030\005 \001(\014H\000\042,\012\010Re"
+    "lation\022\011\012\005EQUAL\020\000\022\013\012\007GREATER\020\001\022\010\012\004LESS\020\002"
+    "B\010\012\006target\042\355\001\012\011Operation\0223\012\005range\030\001 \001(\0132"
+    "\042.test.realistic.watch.RangeRequestH\000\022/\012"
+    "\003put\030\002 \001(\0132 .test.realistic.watch.PutReq"
+    "uestH\000\0225\012\006delete\030\003 \001(\0132#.test.realistic."
+    "watch.DeleteRequestH\000\0228\012\013transaction\030\004 \001"
+    "(\0132!.test.realistic.watch.TransactionH\000B"
+    "\011\012\007request\042\357\001\012\016OperationReply\0221\012\005range\030\001"
+    " \001(\0132 .test.realistic.watch.RangeReplyH\000"
+    "\022-\012\003put\030\002 \001(\0132\036.test.realistic.watch.Put"
+    "ReplyH\000\0223\012\006delete\030\003 \001(\0132!.test.realistic"
+    ".watch.DeleteReplyH\000\022=\012\013transaction\030\004 \001("
+    "\0132&.test.realistic.watch.TransactionRepl"
+    "yH\000B\007\012\005reply\042\247\001\012\013Transaction\0225\012\013comparis"
+    "ons\030\001 \003(\0132 .test.realistic.watch.Compari"
+    "son\022-\012\004then\030\002 \003(\0132\037.test.realistic.watch"
+    ".Operation\0222\012\011otherwise\030\003 \003(\0132\037.test.rea"
+    "listic.watch.Operation\042\212\001\012\020TransactionRe"
+    "ply\022,\012\006header\030\001 \001(\0132\034.test.realistic.wat"
+    "ch.Header\022\021\012\011succeeded\030\002 \001(\010\0225\012\007replies\030"
+    "\003 \003(\0132$.test.realistic.watch.OperationRe"
+    "ply\042\307\002\012\014WatchRequest\022=\012\006create\030\001 \001(\0132+.t"
+    "est.realistic.watch.WatchRequest.Creatio"
+    "nH\000\022A\012\006cancel\030\002 \001(\0132/.test.realistic.wat"
+    "ch.WatchRequest.CancellationH\000\032\207\001\012\010Creat"
+    "ion\022\013\012\003key\030\001 \001(\014\022\013\012\003end\030\002 \001(\014\022\026\012\016start_r"
+    "evision\030\003 \001(\003\022\026\012\016sends_previous\030\004 \001(\010\0221\012"
+    "\007without\030\005 \003(\0162 .test.realistic.watch.Ev"
+    "ent.Kind\032 \012\014Cancellation\022\020\012\010watch_id\030\001 \001"
+    "(\003B\011\012\007request\042\263\001\012\012WatchReply\022,\012\006header\030\001"
+    " \001(\0132\034.test.realistic.watch.Header\022\020\012\010wa"
+    "tch_id\030\002 \001(\003\022\022\012\012is_created\030\003 \001(\010\022\024\012\014is_c"
+    "ancelled\030\004 \001(\010\022\016\012\006reason\030\005 \001(\011\022+\012\006events"
+    "\030\013 \003(\0132\033.test.realistic.watch.Event\042+\012\014L"
+    "easeRequest\022\012\012\002id\030\001 \001(\003\022\017\012\007seconds\030\002 \001(\003"
+    "\042W\012\012LeaseReply\022,\012\006header\030\001 \001(\0132\034.test.re"
+    "alistic.watch.Header\022\012\012\002id\030\002 \001(\003\022\017\012\007seco"
+    "nds\030\003 \001(\0032\310\002\012\005Store\022M\012\005Range\022\042.test.real"
+    "istic.watch.RangeRequest\032 .test.realisti"
+    "c.watch.RangeReply\022G\012\003Put\022 .test.realist"
+    "ic.watch.PutRequest\032\036.test.realistic.wat"
+    "ch.PutReply\022P\012\006Delete\022#.test.realistic.w"
+    "atch.DeleteRequest\032!.test.realistic.watc"
+    "h.DeleteReply\022U\012\010Transact\022!.test.realist"
+    "ic.watch.Transaction\032&.test.realistic.wa"
+    "tch.TransactionReply2Z\012\005Watch\022Q\012\005Watch\022\042"
+    ".test.realistic.watch.WatchRequest\032 .tes"
+    "t.realistic.watch.WatchReply(\0010\0012\255\001\012\005Lea"
+    "se\022M\012\005Grant\022\042.test.realistic.watch.Lease"
+    "Request\032 .test.realistic.watch.LeaseRepl"
+    "y\022U\012\011KeepAlive\022\042.test.realistic.watch.Le"
+    "aseRequest\032 .test.realistic.watch.LeaseR"
+    "eply(\0010\001B\035Z\033example.org/realistic/watchb"
+    "\006proto3";
+static const LifelineMessageTable *const lifeline_file_test_2frealistic_2fwatch_messages[] = {
+    &test__realistic__watch__header__table,
+    &test__realistic__watch__entry__table,
+    &test__realistic__watch__event__table,
+    &test__realistic__watch__range_request__table,
+    &test__realistic__watch__range_reply__table,
+    &test__realistic__watch__put_request__table,
+    &test__realistic__watch__put_reply__table,
+    &test__realistic__watch__delete_request__table,
+    &test__realistic__watch__delete_reply__table,
+    &test__realistic__watch__comparison__table,
+    &test__realistic__watch__operation__table,
+    &test__realistic__watch__operation_reply__table,
+    &test__realistic__watch__transaction__table,
+    &test__realistic__watch__transaction_reply__table,
+    &test__realistic__watch__watch_request__table,
+    &test__realistic__watch__watch_request__creation__table,
+    &test__realistic__watch__watch_request__cancellation__table,
+    &test__realistic__watch__watch_reply__table,
+    &test__realistic__watch__lease_request__table,
+    &test__realistic__watch__lease_reply__table,
+};
+const LifelineFile lifeline_file_test_2frealistic_2fwatch = {
+    .path = "test/realistic/watch.proto", .bytes = lifeline_file_test_2frealistic_2fwatch_bytes, .count = 3287,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_test_2frealistic_2fwatch_messages, .message_count = 20};
+
 static const Test__Realistic__Watch__Header test__realistic__watch__header__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__header__descriptor)};
 static const LifelineField test__realistic__watch__header__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_FIXED64, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -71,6 +182,7 @@ const LifelineMessageTable test__realistic__watch__header__table = {
         [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Test__Realistic__Watch__Header, revision), 0),
     },
     .names = {.text = test__realistic__watch__header__name_text, .names = test__realistic__watch__header__name_entries, .order = test__realistic__watch__header__name_order, .order_count = 3},
+    .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
 static const Test__Realistic__Watch__Entry test__realistic__watch__entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__entry__descriptor)};
@@ -128,6 +240,7 @@ const LifelineMessageTable test__realistic__watch__entry__table = {
         [6] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x30, 0, offsetof(Test__Realistic__Watch__Entry, lease), 0),
     },
     .names = {.text = test__realistic__watch__entry__name_text, .names = test__realistic__watch__entry__name_entries, .order = test__realistic__watch__entry__name_order, .order_count = 8},
+    .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
 static const Test__Realistic__Watch__Event test__realistic__watch__event__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__event__descriptor)};
@@ -167,6 +280,7 @@ const LifelineMessageTable test__realistic__watch__event__table = {
         [3] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1A, 2, offsetof(Test__Realistic__Watch__Event, previous), 0),
     },
     .names = {.text = test__realistic__watch__event__name_text, .names = test__realistic__watch__event__name_entries, .order = test__realistic__watch__event__name_order, .order_count = 3},
+    .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
 static const Test__Realistic__Watch__RangeRequest test__realistic__watch__range_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__range_request__descriptor)};
@@ -218,6 +332,7 @@ const LifelineMessageTable test__realistic__watch__range_request__table = {
         [5] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x28, 0, offsetof(Test__Realistic__Watch__RangeRequest, order), 0),
     },
     .names = {.text = test__realistic__watch__range_request__name_text, .names = test__realistic__watch__range_request__name_entries, .order = test__realistic__watch__range_request__name_order, .order_count = 5},
+    .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
 static const Test__Realistic__Watch__RangeReply test__realistic__watch__range_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__range_reply__descriptor)};
@@ -263,6 +378,7 @@ const LifelineMessageTable test__realistic__watch__range_reply__table = {
         [4] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x20, 0, offsetof(Test__Realistic__Watch__RangeReply, count), 0),
     },
     .names = {.text = test__realistic__watch__range_reply__name_text, .names = test__realistic__watch__range_reply__name_entries, .order = test__realistic__watch__range_reply__name_order, .order_count = 5},
+    .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
 static const Test__Realistic__Watch__PutRequest test__realistic__watch__put_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__put_request__descriptor)};
@@ -302,6 +418,7 @@ const LifelineMessageTable test__realistic__watch__put_request__table = {
         [3] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x18, 0, offsetof(Test__Realistic__Watch__PutRequest, lease), 0),
     },
     .names = {.text = test__realistic__watch__put_request__name_text, .names = test__realistic__watch__put_request__name_entries, .order = test__realistic__watch__put_request__name_order, .order_count = 3},
+    .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
 static const Test__Realistic__Watch__PutReply test__realistic__watch__put_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__put_reply__descriptor)};
@@ -335,6 +452,7 @@ const LifelineMessageTable test__realistic__watch__put_reply__table = {
         [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Realistic__Watch__PutReply, previous), 0),
     },
     .names = {.text = test__realistic__watch__put_reply__name_text, .names = test__realistic__watch__put_reply__name_entries, .order = test__realistic__watch__put_reply__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
 static const Test__Realistic__Watch__DeleteRequest test__realistic__watch__delete_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__delete_request__descriptor)};
@@ -368,6 +486,7 @@ const LifelineMessageTable test__realistic__watch__delete_request__table = {
         [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Realistic__Watch__DeleteRequest, end), 0),
     },
     .names = {.text = test__realistic__watch__delete_request__name_text, .names = test__realistic__watch__delete_request__name_entries, .order = test__realistic__watch__delete_request__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
 static const Test__Realistic__Watch__DeleteReply test__realistic__watch__delete_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__delete_reply__descriptor)};
@@ -401,6 +520,7 @@ const LifelineMessageTable test__realistic__watch__delete_reply__table = {
         [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Test__Realistic__Watch__DeleteReply, count), 0),
     },
     .names = {.text = test__realistic__watch__delete_reply__name_text, .names = test__realistic__watch__delete_reply__name_entries, .order = test__realistic__watch__delete_reply__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
 static const Test__Realistic__Watch__Comparison test__realistic__watch__comparison__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__comparison__descriptor)};
@@ -452,6 +572,7 @@ const LifelineMessageTable test__realistic__watch__comparison__table = {
         [5] = LIFELINE_DISPATCH(BYTES, MARKED, 0x2A, 5, offsetof(Test__Realistic__Watch__Comparison, value), offsetof(Test__Realistic__Watch__Comparison, target_case)),
     },
     .names = {.text = test__realistic__watch__comparison__name_text, .names = test__realistic__watch__comparison__name_entries, .order = test__realistic__watch__comparison__name_order, .order_count = 6},
+    .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
 static const Test__Realistic__Watch__Operation test__realistic__watch__operation__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__operation__descriptor)};
@@ -497,6 +618,7 @@ const LifelineMessageTable test__realistic__watch__operation__table = {
         [4] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x22, 3, offsetof(Test__Realistic__Watch__Operation, transaction), offsetof(Test__Realistic__Watch__Operation, request_case)),
     },
     .names = {.text = test__realistic__watch__operation__name_text, .names = test__realistic__watch__operation__name_entries, .order = test__realistic__watch__operation__name_order, .order_count = 4},
+    .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
 static const Test__Realistic__Watch__OperationReply test__realistic__watch__operation_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__operation_reply__descriptor)};
@@ -542,6 +664,7 @@ const LifelineMessageTable test__realistic__watch__operation_reply__table = {
         [4] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x22, 3, offsetof(Test__Realistic__Watch__OperationReply, transaction), offsetof(Test__Realistic__Watch__OperationReply, reply_case)),
     },
     .names = {.text = test__realistic__watch__operation_reply__name_text, .names = test__realistic__watch__operation_reply__name_entries, .order = test__realistic__watch__operation_reply__name_order, .order_count = 4},
+    .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
 static const Test__Realistic__Watch__Transaction test__realistic__watch__transaction__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__transaction__descriptor)};
@@ -581,6 +704,7 @@ const LifelineMessageTable test__realistic__watch__transaction__table = {
         [3] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x1A, 2, offsetof(Test__Realistic__Watch__Transaction, otherwise), offsetof(Test__Realistic__Watch__Transaction, n_otherwise)),
     },
     .names = {.text = test__realistic__watch__transaction__name_text, .names = test__realistic__watch__transaction__name_entries, .order = test__realistic__watch__transaction__name_order, .order_count = 3},
+    .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
 static const Test__Realistic__Watch__TransactionReply test__realistic__watch__transaction_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__transaction_reply__descriptor)};
@@ -620,6 +744,7 @@ const LifelineMessageTable test__realistic__watch__transaction_reply__table = {
         [3] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x1A, 2, offsetof(Test__Realistic__Watch__TransactionReply, replies), offsetof(Test__Realistic__Watch__TransactionReply, n_replies)),
     },
     .names = {.text = test__realistic__watch__transaction_reply__name_text, .names = test__realistic__watch__transaction_reply__name_entries, .order = test__realistic__watch__transaction_reply__name_order, .order_count = 3},
+    .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
 static const Test__Realistic__Watch__WatchRequest test__realistic__watch__watch_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__watch_request__descriptor)};
@@ -628,12 +753,12 @@ static const LifelineField test__realistic__watch__watch_request__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Realistic__Watch__WatchRequest, create),
      .quantifier_offset = offsetof(Test__Realistic__Watch__WatchRequest, request_case), .encoded_tag = 0x0a00000000000001,
-     .message = &test__realistic__watch__watch_request__creation_x6f3b9877__table, .enumeration = NULL},
+     .message = &test__realistic__watch__watch_request__creation__table, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Realistic__Watch__WatchRequest, cancel),
      .quantifier_offset = offsetof(Test__Realistic__Watch__WatchRequest, request_case), .encoded_tag = 0x1200000000000001,
-     .message = &test__realistic__watch__watch_request__cancellation_x8897784d__table, .enumeration = NULL},
+     .message = &test__realistic__watch__watch_request__cancellation__table, .enumeration = NULL},
 };
 static const char test__realistic__watch__watch_request__name_text[] = "create\000cancel";
 static const LifelineName test__realistic__watch__watch_request__name_entries[] = {{0, 6}, {0, 6}, {7, 6}, {7, 6}};
@@ -653,84 +778,87 @@ const LifelineMessageTable test__realistic__watch__watch_request__table = {
         [2] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x12, 1, offsetof(Test__Realistic__Watch__WatchRequest, cancel), offsetof(Test__Realistic__Watch__WatchRequest, request_case)),
     },
     .names = {.text = test__realistic__watch__watch_request__name_text, .names = test__realistic__watch__watch_request__name_entries, .order = test__realistic__watch__watch_request__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
-static const Test__Realistic__Watch__WatchRequest__CreationX6f3b9877 test__realistic__watch__watch_request__creation_x6f3b9877__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__watch_request__creation_x6f3b9877__descriptor)};
-static const LifelineField test__realistic__watch__watch_request__creation_x6f3b9877__fields[] = {
+static const Test__Realistic__Watch__WatchRequest__Creation test__realistic__watch__watch_request__creation__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__watch_request__creation__descriptor)};
+static const LifelineField test__realistic__watch__watch_request__creation__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
-     .offset = offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, key),
+     .offset = offsetof(Test__Realistic__Watch__WatchRequest__Creation, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
-     .offset = offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, end),
+     .offset = offsetof(Test__Realistic__Watch__WatchRequest__Creation, end),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT64),
-     .offset = offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, start_revision),
+     .offset = offsetof(Test__Realistic__Watch__WatchRequest__Creation, start_revision),
      .quantifier_offset = 0, .encoded_tag = 0x1800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 4, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BOOL),
-     .offset = offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, sends_previous),
+     .offset = offsetof(Test__Realistic__Watch__WatchRequest__Creation, sends_previous),
      .quantifier_offset = 0, .encoded_tag = 0x2000000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 5, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_PACKED, .form = 0,
-     .offset = offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, without),
-     .quantifier_offset = offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, n_without), .encoded_tag = 0x2a00000000000001,
+     .offset = offsetof(Test__Realistic__Watch__WatchRequest__Creation, without),
+     .quantifier_offset = offsetof(Test__Realistic__Watch__WatchRequest__Creation, n_without), .encoded_tag = 0x2a00000000000001,
      .message = NULL, .enumeration = &enum_1},
 };
-static const char test__realistic__watch__watch_request__creation_x6f3b9877__name_text[] = "key\000end\000start_revision\000startRevision\000sends_previous\000sendsPrevious\000without";
-static const LifelineName test__realistic__watch__watch_request__creation_x6f3b9877__name_entries[] = {{0, 3}, {0, 3}, {4, 3}, {4, 3}, {8, 14}, {23, 13}, {37, 14}, {52, 13}, {66, 7}, {66, 7}};
-static const uint32_t test__realistic__watch__watch_request__creation_x6f3b9877__name_order[] = {2, 0, 8, 7, 5, 6, 4};
-const LifelineMessageTable test__realistic__watch__watch_request__creation_x6f3b9877__table = {
+static const char test__realistic__watch__watch_request__creation__name_text[] = "key\000end\000start_revision\000startRevision\000sends_previous\000sendsPrevious\000without";
+static const LifelineName test__realistic__watch__watch_request__creation__name_entries[] = {{0, 3}, {0, 3}, {4, 3}, {4, 3}, {8, 14}, {23, 13}, {37, 14}, {52, 13}, {66, 7}, {66, 7}};
+static const uint32_t test__realistic__watch__watch_request__creation__name_order[] = {2, 0, 8, 7, 5, 6, 4};
+const LifelineMessageTable test__realistic__watch__watch_request__creation__table = {
     .full_name = "test.realistic.watch.WatchRequest.Creation",
-    .default_instance = &test__realistic__watch__watch_request__creation_x6f3b9877__default,
-    .fields = test__realistic__watch__watch_request__creation_x6f3b9877__fields,
+    .default_instance = &test__realistic__watch__watch_request__creation__default,
+    .fields = test__realistic__watch__watch_request__creation__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 5,
     .dense_count = 5,
-    .size = sizeof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877),
+    .size = sizeof(Test__Realistic__Watch__WatchRequest__Creation),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, key), 0),
-        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, end), 0),
-        [3] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x18, 0, offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, start_revision), 0),
-        [4] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x20, 0, offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, sends_previous), 0),
-        [5] = LIFELINE_DISPATCH(VARINT32, PACKED, 0x2A, 4, offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, without), offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, n_without)),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Realistic__Watch__WatchRequest__Creation, key), 0),
+        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Realistic__Watch__WatchRequest__Creation, end), 0),
+        [3] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x18, 0, offsetof(Test__Realistic__Watch__WatchRequest__Creation, start_revision), 0),
+        [4] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x20, 0, offsetof(Test__Realistic__Watch__WatchRequest__Creation, sends_previous), 0),
+        [5] = LIFELINE_DISPATCH(VARINT32, PACKED, 0x2A, 4, offsetof(Test__Realistic__Watch__WatchRequest__Creation, without), offsetof(Test__Realistic__Watch__WatchRequest__Creation, n_without)),
     },
-    .names = {.text = test__realistic__watch__watch_request__creation_x6f3b9877__name_text, .names = test__realistic__watch__watch_request__creation_x6f3b9877__name_entries, .order = test__realistic__watch__watch_request__creation_x6f3b9877__name_order, .order_count = 7},
+    .names = {.text = test__realistic__watch__watch_request__creation__name_text, .names = test__realistic__watch__watch_request__creation__name_entries, .order = test__realistic__watch__watch_request__creation__name_order, .order_count = 7},
+    .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
-static const Test__Realistic__Watch__WatchRequest__CancellationX8897784d test__realistic__watch__watch_request__cancellation_x8897784d__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__watch_request__cancellation_x8897784d__descriptor)};
-static const LifelineField test__realistic__watch__watch_request__cancellation_x8897784d__fields[] = {
+static const Test__Realistic__Watch__WatchRequest__Cancellation test__realistic__watch__watch_request__cancellation__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__watch_request__cancellation__descriptor)};
+static const LifelineField test__realistic__watch__watch_request__cancellation__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT64),
-     .offset = offsetof(Test__Realistic__Watch__WatchRequest__CancellationX8897784d, watch_id),
+     .offset = offsetof(Test__Realistic__Watch__WatchRequest__Cancellation, watch_id),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__realistic__watch__watch_request__cancellation_x8897784d__name_text[] = "watch_id\000watchId";
-static const LifelineName test__realistic__watch__watch_request__cancellation_x8897784d__name_entries[] = {{0, 8}, {9, 7}};
-static const uint32_t test__realistic__watch__watch_request__cancellation_x8897784d__name_order[] = {1, 0};
-const LifelineMessageTable test__realistic__watch__watch_request__cancellation_x8897784d__table = {
+static const char test__realistic__watch__watch_request__cancellation__name_text[] = "watch_id\000watchId";
+static const LifelineName test__realistic__watch__watch_request__cancellation__name_entries[] = {{0, 8}, {9, 7}};
+static const uint32_t test__realistic__watch__watch_request__cancellation__name_order[] = {1, 0};
+const LifelineMessageTable test__realistic__watch__watch_request__cancellation__table = {
     .full_name = "test.realistic.watch.WatchRequest.Cancellation",
-    .default_instance = &test__realistic__watch__watch_request__cancellation_x8897784d__default,
-    .fields = test__realistic__watch__watch_request__cancellation_x8897784d__fields,
+    .default_instance = &test__realistic__watch__watch_request__cancellation__default,
+    .fields = test__realistic__watch__watch_request__cancellation__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Realistic__Watch__WatchRequest__CancellationX8897784d),
+    .size = sizeof(Test__Realistic__Watch__WatchRequest__Cancellation),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Test__Realistic__Watch__WatchRequest__CancellationX8897784d, watch_id), 0),
+        [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Test__Realistic__Watch__WatchRequest__Cancellation, watch_id), 0),
     },
-    .names = {.text = test__realistic__watch__watch_request__cancellation_x8897784d__name_text, .names = test__realistic__watch__watch_request__cancellation_x8897784d__name_entries, .order = test__realistic__watch__watch_request__cancellation_x8897784d__name_order, .order_count = 2},
+    .names = {.text = test__realistic__watch__watch_request__cancellation__name_text, .names = test__realistic__watch__watch_request__cancellation__name_entries, .order = test__realistic__watch__watch_request__cancellation__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
 static const Test__Realistic__Watch__WatchReply test__realistic__watch__watch_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__watch_reply__descriptor)};
@@ -788,6 +916,7 @@ const LifelineMessageTable test__realistic__watch__watch_reply__table = {
         [11] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x5A, 5, offsetof(Test__Realistic__Watch__WatchReply, events), offsetof(Test__Realistic__Watch__WatchReply, n_events)),
     },
     .names = {.text = test__realistic__watch__watch_reply__name_text, .names = test__realistic__watch__watch_reply__name_entries, .order = test__realistic__watch__watch_reply__name_order, .order_count = 9},
+    .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
 static const Test__Realistic__Watch__LeaseRequest test__realistic__watch__lease_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__lease_request__descriptor)};
@@ -821,6 +950,7 @@ const LifelineMessageTable test__realistic__watch__lease_request__table = {
         [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Test__Realistic__Watch__LeaseRequest, seconds), 0),
     },
     .names = {.text = test__realistic__watch__lease_request__name_text, .names = test__realistic__watch__lease_request__name_entries, .order = test__realistic__watch__lease_request__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
 static const Test__Realistic__Watch__LeaseReply test__realistic__watch__lease_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__lease_reply__descriptor)};
@@ -860,5 +990,6 @@ const LifelineMessageTable test__realistic__watch__lease_reply__table = {
         [3] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x18, 0, offsetof(Test__Realistic__Watch__LeaseReply, seconds), 0),
     },
     .names = {.text = test__realistic__watch__lease_reply__name_text, .names = test__realistic__watch__lease_reply__name_entries, .order = test__realistic__watch__lease_reply__name_order, .order_count = 3},
+    .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 

@@ -7,6 +7,118 @@
 
 #include <stddef.h>
 
+static const char lifeline_file_test_2fservices_2fnames_bytes[] =
+    "\012\031test/services/names.proto\022\023test.servic"
+    "es.names\032\033google/protobuf/empty.proto\042\006\012"
+    "\004Room\042\014\012\012HallClient*)\012\012DoorPushes\022\033\012\027DOO"
+    "R_PUSHES_UNSPECIFIED\020\0002K\012\004Hall\022C\012\005Enter\022"
+    "\031.test.services.names.Room\032\037.test.servic"
+    "es.names.HallClient2D\012\004Door\022<\012\004Open\022\031.te"
+    "st.services.names.Room\032\031.test.services.n"
+    "ames.Room2L\012\013HallService\022=\012\005Enter\022\031.test"
+    ".services.names.Room\032\031.test.services.nam"
+    "es.Room2\363\015\012\007Methods\022\077\012\007Session\022\031.test.se"
+    "rvices.names.Room\032\031.test.services.names."
+    "Room\022A\012\007Methods\022\031.test.services.names.Ro"
+    "om\032\031.test.services.names.Room0\001\022<\012\004Init\022"
+    "\031.test.services.names.Room\032\031.test.servic"
+    "es.names.Room\022;\012\004Self\022\031.test.services.na"
+    "mes.Room\032\026.google.protobuf.Empty(\001\022D\012\015Se"
+    "ssionMethod\022\026.google.protobuf.Empty\032\031.te"
+    "st.services.names.Room0\001\022>\012\006GetURL\022\031.tes"
+    "t.services.names.Room\032\031.test.services.na"
+    "mes.Room\022>\012\006GetUrl\022\031.test.services.names"
+    ".Room\032\031.test.services.names.Room\022\077\012\007get_"
+    "url\022\031.test.services.names.Room\032\031.test.se"
+    "rvices.names.Room\022\077\012\007Request\022\031.test.serv"
+    "ices.names.Room\032\031.test.services.names.Ro"
+    "om\022>\012\007Message\022\031.test.services.names.Room"
+    "\032\026.google.protobuf.Empty(\001\022B\012\010Deadline\022\031"
+    ".test.services.names.Room\032\031.test.service"
+    "s.names.Room0\001\022\077\012\010Metadata\022\026.google.prot"
+    "obuf.Empty\032\031.test.services.names.Room0\001\022"
+    "\077\012\010Delivery\022\026.google.protobuf.Empty\032\031.te"
+    "st.services.names.Room0\001\022\077\012\007Context\022\031.te"
+    "st.services.names.Room\032\031.test.services.n"
+    "ames.Room\022=\012\005Unary\022\031.test.services.names"
+    ".Room\032\031.test.services.names.Room\022<\012\004Push"
+    "\022\031.test.services.names.Room\032\031.test.servi"
+    "ces.names.Room\0229\012\001_\022\031.test.services.name"
+    "s.Room\032\031.test.services.names.Room\022<\012\004_1s"
+    "t\022\031.test.services.names.Room\032\031.test.serv"
+    "ices.names.Room\022B\012\013Description\022\026.google."
+    "protobuf.Empty\032\031.test.services.names.Roo"
+    "m0\001\022@\012\011HashValue\022\026.google.protobuf.Empty"
+    "\032\031.test.services.names.Room0\001\022>\012\004Send\022\031."
+    "test.services.names.Room\032\031.test.services"
+    ".names.Room(\001\022C\012\007Receive\022\031.test.services"
+    ".names.Room\032\031.test.services.names.Room(\001"
+    "0\001\022D\012\010Requests\022\031.test.services.names.Roo"
+    "m\032\031.test.services.names.Room(\0010\001\022A\012\007Time"
+    "out\022\031.test.services.names.Room\032\031.test.se"
+    "rvices.names.Room(\001\022F\012\014ClientStream\022\031.te"
+    "st.services.names.Room\032\031.test.services.n"
+    "ames.Room(\001\022D\012\010BothWays\022\031.test.services."
+    "names.Room\032\031.test.services.names.Room(\0010"
+    "\001\022B\012\006Result\022\031.test.services.names.Room\032\031"
+    ".test.services.names.Room(\0010\0012\272\015\012\010Keywor"
+    "ds\022=\012\005Class\022\031.test.services.names.Room\032\031"
+    ".test.services.names.Room\022>\012\007Default\022\031.t"
+    "est.services.names.Room\032\026.google.protobu"
+    "f.Empty(\001\022=\012\006Import\022\026.google.protobuf.Em"
+    "pty\032\031.test.services.names.Room0\001\022D\012\010Oper"
+    "ator\022\026.google.protobuf.Empty\032\031.test.serv"
+    "ices.names.Room\042\003\210\002\0010\001\022@\012\006Repeat\022\031.test."
+    "services.names.Room\032\031.test.services.name"
+    "s.Room0\001\022;\012\003Any\022\031.test.services.names.Ro"
+    "om\032\031.test.services.names.Room\022=\012\005Async\022\031"
+    ".test.services.names.Room\032\031.test.service"
+    "s.names.Room\022=\012\005Await\022\031.test.services.na"
+    "mes.Room\032\031.test.services.names.Room\022>\012\006D"
+    "einit\022\031.test.services.names.Room\032\031.test."
+    "services.names.Room\022A\012\011Extension\022\031.test."
+    "services.names.Room\032\031.test.services.name"
+    "s.Room\022<\012\004Func\022\031.test.services.names.Roo"
+    "m\032\031.test.services.names.Room\022;\012\003Get\022\031.te"
+    "st.services.names.Room\032\031.test.services.n"
+    "ames.Room\022:\012\002In\022\031.test.services.names.Ro"
+    "om\032\031.test.services.names.Room\022:\012\002Is\022\031.te"
+    "st.services.names.Room\032\031.test.services.n"
+    "ames.Room\022<\012\004Left\022\031.test.services.names."
+    "Room\032\031.test.services.names.Room\022;\012\003Nil\022\031"
+    ".test.services.names.Room\032\031.test.service"
+    "s.names.Room\022@\012\010Protocol\022\031.test.services"
+    ".names.Room\032\031.test.services.names.Room\022;"
+    "\012\003Set\022\031.test.services.names.Room\032\031.test."
+    "services.names.Room\022<\012\004Some\022\031.test.servi"
+    "ces.names.Room\032\031.test.services.names.Roo"
+    "m\022A\012\011Subscript\022\031.test.services.names.Roo"
+    "m\032\031.test.services.names.Room\022=\012\005Super\022\031."
+    "test.services.names.Room\032\031.test.services"
+    ".names.Room\022>\012\006Throws\022\031.test.services.na"
+    "mes.Room\032\031.test.services.names.Room\022;\012\003T"
+    "ry\022\031.test.services.names.Room\032\031.test.ser"
+    "vices.names.Room\022<\012\004Type\022\031.test.services"
+    ".names.Room\032\031.test.services.names.Room\022="
+    "\012\005Yield\022\031.test.services.names.Room\032\031.tes"
+    "t.services.names.Room\022@\012\006Switch\022\031.test.s"
+    "ervices.names.Room\032\031.test.services.names"
+    ".Room(\001\022A\012\005While\022\031.test.services.names.R"
+    "oom\032\031.test.services.names.Room(\0010\001b\006prot"
+    "o3";
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fempty LIFELINE_WEAK;
+static const LifelineFile *const lifeline_file_test_2fservices_2fnames_dependencies[] = {
+    &lifeline_file_google_2fprotobuf_2fempty,
+};
+static const LifelineMessageTable *const lifeline_file_test_2fservices_2fnames_messages[] = {
+    &test__services__names__room__table,
+    &test__services__names__hall_client__table,
+};
+const LifelineFile lifeline_file_test_2fservices_2fnames = {
+    .path = "test/services/names.proto", .bytes = lifeline_file_test_2fservices_2fnames_bytes, .count = 3882,
+    .dependencies = lifeline_file_test_2fservices_2fnames_dependencies, .dependency_count = 1,
+    .messages = lifeline_file_test_2fservices_2fnames_messages, .message_count = 2};
+
 static const Test__Services__Names__Room test__services__names__room__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__services__names__room__descriptor)};
 const LifelineMessageTable test__services__names__room__table = {
     .full_name = "test.services.names.Room",
@@ -18,6 +130,7 @@ const LifelineMessageTable test__services__names__room__table = {
     .dense_count = 0,
     .size = sizeof(Test__Services__Names__Room),
     .flags = 0,
+    .file = &lifeline_file_test_2fservices_2fnames,
 };
 
 static const Test__Services__Names__HallClient test__services__names__hall_client__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__services__names__hall_client__descriptor)};
@@ -31,5 +144,6 @@ const LifelineMessageTable test__services__names__hall_client__table = {
     .dense_count = 0,
     .size = sizeof(Test__Services__Names__HallClient),
     .flags = 0,
+    .file = &lifeline_file_test_2fservices_2fnames,
 };
 

@@ -7,6 +7,90 @@
 
 #include <stddef.h>
 
+static const char lifeline_file_test_2fservices_2fshapes_bytes[] =
+    "\012\032test/services/shapes.proto\022\015test.servi"
+    "ces\032\033google/protobuf/empty.proto\032\026lifeli"
+    "ne/options.proto\042\030\012\010Question\022\014\012\004text\030\001 \001"
+    "(\011\042.\012\006Answer\022\014\012\004text\030\001 \001(\011\032\026\012\004Part\022\016\012\006nu"
+    "mber\030\001 \001(\0152\330\005\012\006Shapes\0227\012\005Unary\022\027.test.se"
+    "rvices.Question\032\025.test.services.Answer\022\077"
+    "\012\006Stream\022\027.test.services.Question\032\032.test"
+    ".services.Answer.Part0\001\022\077\012\012ClientPush\022\027."
+    "test.services.Question\032\026.google.protobuf"
+    ".Empty(\001\022=\012\012ServerPush\022\026.google.protobuf"
+    ".Empty\032\025.test.services.Answer0\001\022<\012\012Empty"
+    "Unary\022\026.google.protobuf.Empty\032\026.google.p"
+    "rotobuf.Empty\022@\012\013EmptyStream\022\027.test.serv"
+    "ices.Question\032\026.google.protobuf.Empty0\001\022"
+    "C\012\017EmptyClientPush\022\026.google.protobuf.Emp"
+    "ty\032\026.google.protobuf.Empty(\001\022C\012\017EmptySer"
+    "verPush\022\026.google.protobuf.Empty\032\026.google"
+    ".protobuf.Empty0\001\022@\012\014ClientStream\022\027.test"
+    ".services.Question\032\025.test.services.Answe"
+    "r(\001\022C\012\010BothWays\022\027.test.services.Question"
+    "\032\032.test.services.Answer.Part(\0010\001\022C\012\015Empt"
+    "yBothWays\022\026.google.protobuf.Empty\032\026.goog"
+    "le.protobuf.Empty(\0010\0012\243\004\012\005Calls\022A\012\006Uploa"
+    "d\022\027.test.services.Question\032\026.google.prot"
+    "obuf.Empty\042\004\260\204\031\001(\001\022>\012\005Watch\022\026.google.pro"
+    "tobuf.Empty\032\025.test.services.Answer\042\004\260\204\031\001"
+    "0\001\022E\012\013EmptyUpload\022\026.google.protobuf.Empt"
+    "y\032\026.google.protobuf.Empty\042\004\260\204\031\001(\001\022A\012\006Rep"
+    "ort\022\027.test.services.Question\032\026.google.pr"
+    "otobuf.Empty\042\004\260\204\031\000(\001\022=\012\005Unary\022\027.test.ser"
+    "vices.Question\032\025.test.services.Answer\042\004\260"
+    "\204\031\001\022@\012\006Stream\022\027.test.services.Question\032\025"
+    ".test.services.Answer\042\004\260\204\031\0010\001\022F\012\014ClientS"
+    "tream\022\027.test.services.Question\032\025.test.se"
+    "rvices.Answer\042\004\260\204\031\001(\001\022D\012\010BothWays\022\027.test"
+    ".services.Question\032\025.test.services.Answe"
+    "r\042\004\260\204\031\001(\0010\0012\226\003\012\013Synchronous\022=\012\005Unary\022\027.t"
+    "est.services.Question\032\025.test.services.An"
+    "swer\042\004\270\204\031\001\022E\012\012ClientPush\022\027.test.services"
+    ".Question\032\026.google.protobuf.Empty\042\004\270\204\031\001("
+    "\001\022B\012\012EmptyUnary\022\026.google.protobuf.Empty\032"
+    "\026.google.protobuf.Empty\042\004\270\204\031\001\022@\012\004Call\022\027."
+    "test.services.Question\032\025.test.services.A"
+    "nswer\042\010\260\204\031\001\270\204\031\001\022\077\012\007Waiting\022\027.test.servic"
+    "es.Question\032\025.test.services.Answer\042\004\270\204\031\000"
+    "\022:\012\006Stream\022\027.test.services.Question\032\025.te"
+    "st.services.Answer0\0012\276\004\012\020PartlyDeprecate"
+    "d\022\077\012\010OldUnary\022\027.test.services.Question\032\025"
+    ".test.services.Answer\042\003\210\002\001\022B\012\011OldStream\022"
+    "\027.test.services.Question\032\025.test.services"
+    ".Answer\042\003\210\002\0010\001\022G\012\015OldClientPush\022\027.test.s"
+    "ervices.Question\032\026.google.protobuf.Empty"
+    "\042\003\210\002\001(\001\022E\012\015OldServerPush\022\026.google.protob"
+    "uf.Empty\032\025.test.services.Answer\042\003\210\002\0010\001\022:"
+    "\012\010NewUnary\022\027.test.services.Question\032\025.te"
+    "st.services.Answer\022H\012\017OldClientStream\022\027."
+    "test.services.Question\032\025.test.services.A"
+    "nswer\042\003\210\002\001(\001\022F\012\013OldBothWays\022\027.test.servi"
+    "ces.Question\032\025.test.services.Answer\042\003\210\002\001"
+    "(\0010\001\022G\012\011OldUpload\022\027.test.services.Questi"
+    "on\032\026.google.protobuf.Empty\042\007\210\002\001\260\204\031\001(\0012\211\001"
+    "\012\012Deprecated\0227\012\005Unary\022\027.test.services.Qu"
+    "estion\032\025.test.services.Answer\022=\012\012ServerP"
+    "ush\022\026.google.protobuf.Empty\032\025.test.servi"
+    "ces.Answer0\001\032\003\210\002\0012E\012\012OnlyPushes\0227\012\004News\022"
+    "\026.google.protobuf.Empty\032\025.test.services."
+    "Answer0\0012\020\012\016WithoutMethodsb\006proto3";
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fempty LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_lifeline_2foptions LIFELINE_WEAK;
+static const LifelineFile *const lifeline_file_test_2fservices_2fshapes_dependencies[] = {
+    &lifeline_file_google_2fprotobuf_2fempty,
+    &lifeline_file_lifeline_2foptions,
+};
+static const LifelineMessageTable *const lifeline_file_test_2fservices_2fshapes_messages[] = {
+    &test__services__question__table,
+    &test__services__answer__table,
+    &test__services__answer__part__table,
+};
+const LifelineFile lifeline_file_test_2fservices_2fshapes = {
+    .path = "test/services/shapes.proto", .bytes = lifeline_file_test_2fservices_2fshapes_bytes, .count = 2674,
+    .dependencies = lifeline_file_test_2fservices_2fshapes_dependencies, .dependency_count = 2,
+    .messages = lifeline_file_test_2fservices_2fshapes_messages, .message_count = 3};
+
 static const Test__Services__Question test__services__question__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__services__question__descriptor)};
 static const LifelineField test__services__question__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -32,6 +116,7 @@ const LifelineMessageTable test__services__question__table = {
         [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Services__Question, text), 0),
     },
     .names = {.text = test__services__question__name_text, .names = test__services__question__name_entries, .order = test__services__question__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fservices_2fshapes,
 };
 
 static const Test__Services__Answer test__services__answer__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__services__answer__descriptor)};
@@ -59,32 +144,34 @@ const LifelineMessageTable test__services__answer__table = {
         [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Services__Answer, text), 0),
     },
     .names = {.text = test__services__answer__name_text, .names = test__services__answer__name_entries, .order = test__services__answer__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fservices_2fshapes,
 };
 
-static const Test__Services__Answer__PartX3fc52f3e test__services__answer__part_x3fc52f3e__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__services__answer__part_x3fc52f3e__descriptor)};
-static const LifelineField test__services__answer__part_x3fc52f3e__fields[] = {
+static const Test__Services__Answer__Part test__services__answer__part__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__services__answer__part__descriptor)};
+static const LifelineField test__services__answer__part__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT32),
-     .offset = offsetof(Test__Services__Answer__PartX3fc52f3e, number),
+     .offset = offsetof(Test__Services__Answer__Part, number),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__services__answer__part_x3fc52f3e__name_text[] = "number";
-static const LifelineName test__services__answer__part_x3fc52f3e__name_entries[] = {{0, 6}, {0, 6}};
-static const uint32_t test__services__answer__part_x3fc52f3e__name_order[] = {0};
-const LifelineMessageTable test__services__answer__part_x3fc52f3e__table = {
+static const char test__services__answer__part__name_text[] = "number";
+static const LifelineName test__services__answer__part__name_entries[] = {{0, 6}, {0, 6}};
+static const uint32_t test__services__answer__part__name_order[] = {0};
+const LifelineMessageTable test__services__answer__part__table = {
     .full_name = "test.services.Answer.Part",
-    .default_instance = &test__services__answer__part_x3fc52f3e__default,
-    .fields = test__services__answer__part_x3fc52f3e__fields,
+    .default_instance = &test__services__answer__part__default,
+    .fields = test__services__answer__part__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Services__Answer__PartX3fc52f3e),
+    .size = sizeof(Test__Services__Answer__Part),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Services__Answer__PartX3fc52f3e, number), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Services__Answer__Part, number), 0),
     },
-    .names = {.text = test__services__answer__part_x3fc52f3e__name_text, .names = test__services__answer__part_x3fc52f3e__name_entries, .order = test__services__answer__part_x3fc52f3e__name_order, .order_count = 1},
+    .names = {.text = test__services__answer__part__name_text, .names = test__services__answer__part__name_entries, .order = test__services__answer__part__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fservices_2fshapes,
 };
 

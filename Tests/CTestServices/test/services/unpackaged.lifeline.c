@@ -7,6 +7,41 @@
 
 #include <stddef.h>
 
+static const char lifeline_file_test_2fservices_2funpackaged_bytes[] =
+    "\012\036test/services/unpackaged.proto\032\033google"
+    "/protobuf/empty.proto\042\012\012\010Duration\042\030\012\010Lif"
+    "eline\022\014\012\004text\030\001 \001(\011\042\017\012\015SessionClient\042\016\012\014"
+    "SessionError\042\017\012\015SessionMethod\042\012\012\010Sendabl"
+    "e\042\007\012\005Array\042\023\012\006Result\032\011\012\007Result_2\337\002\012\007Sess"
+    "ion\022!\012\004Call\022\011.Lifeline\032\016.SessionClient\022#"
+    "\012\005Watch\022\011.Duration\032\015.SessionError0\001\022*\012\006R"
+    "eport\022\006.Array\032\026.google.protobuf.Empty(\001\022"
+    "+\012\004News\022\026.google.protobuf.Empty\032\011.Sendab"
+    "le0\001\022)\012\007Methods\022\016.SessionMethod\032\016.Sessio"
+    "nMethod\022\033\012\006Record\022\006.Array\032\007.Result(\001\022\033\012\004"
+    "Talk\022\007.Result\032\006.Array(\0010\001\022*\012\013TalkOfParts"
+    "\022\006.Array\032\017.Result.Result_(\0010\001\022\042\012\014TalkOfO"
+    "thers\022\006.Array\032\006.Array(\0010\001b\006proto3";
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fempty LIFELINE_WEAK;
+static const LifelineFile *const lifeline_file_test_2fservices_2funpackaged_dependencies[] = {
+    &lifeline_file_google_2fprotobuf_2fempty,
+};
+static const LifelineMessageTable *const lifeline_file_test_2fservices_2funpackaged_messages[] = {
+    &pb__duration__table,
+    &pb__lifeline__table,
+    &pb__session_client__table,
+    &pb__session_error__table,
+    &pb__session_method__table,
+    &pb__sendable__table,
+    &pb__array__table,
+    &pb__result__table,
+    &pb__result__result___table,
+};
+const LifelineFile lifeline_file_test_2fservices_2funpackaged = {
+    .path = "test/services/unpackaged.proto", .bytes = lifeline_file_test_2fservices_2funpackaged_bytes, .count = 553,
+    .dependencies = lifeline_file_test_2fservices_2funpackaged_dependencies, .dependency_count = 1,
+    .messages = lifeline_file_test_2fservices_2funpackaged_messages, .message_count = 9};
+
 static const Pb__Duration pb__duration__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__duration__descriptor)};
 const LifelineMessageTable pb__duration__table = {
     .full_name = "Duration",
@@ -18,6 +53,7 @@ const LifelineMessageTable pb__duration__table = {
     .dense_count = 0,
     .size = sizeof(Pb__Duration),
     .flags = 0,
+    .file = &lifeline_file_test_2fservices_2funpackaged,
 };
 
 static const Pb__Lifeline pb__lifeline__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__lifeline__descriptor)};
@@ -45,6 +81,7 @@ const LifelineMessageTable pb__lifeline__table = {
         [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Pb__Lifeline, text), 0),
     },
     .names = {.text = pb__lifeline__name_text, .names = pb__lifeline__name_entries, .order = pb__lifeline__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fservices_2funpackaged,
 };
 
 static const Pb__SessionClient pb__session_client__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__session_client__descriptor)};
@@ -58,6 +95,7 @@ const LifelineMessageTable pb__session_client__table = {
     .dense_count = 0,
     .size = sizeof(Pb__SessionClient),
     .flags = 0,
+    .file = &lifeline_file_test_2fservices_2funpackaged,
 };
 
 static const Pb__SessionError pb__session_error__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__session_error__descriptor)};
@@ -71,6 +109,7 @@ const LifelineMessageTable pb__session_error__table = {
     .dense_count = 0,
     .size = sizeof(Pb__SessionError),
     .flags = 0,
+    .file = &lifeline_file_test_2fservices_2funpackaged,
 };
 
 static const Pb__SessionMethod pb__session_method__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__session_method__descriptor)};
@@ -84,6 +123,7 @@ const LifelineMessageTable pb__session_method__table = {
     .dense_count = 0,
     .size = sizeof(Pb__SessionMethod),
     .flags = 0,
+    .file = &lifeline_file_test_2fservices_2funpackaged,
 };
 
 static const Pb__Sendable pb__sendable__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__sendable__descriptor)};
@@ -97,6 +137,7 @@ const LifelineMessageTable pb__sendable__table = {
     .dense_count = 0,
     .size = sizeof(Pb__Sendable),
     .flags = 0,
+    .file = &lifeline_file_test_2fservices_2funpackaged,
 };
 
 static const Pb__Array pb__array__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__array__descriptor)};
@@ -110,6 +151,7 @@ const LifelineMessageTable pb__array__table = {
     .dense_count = 0,
     .size = sizeof(Pb__Array),
     .flags = 0,
+    .file = &lifeline_file_test_2fservices_2funpackaged,
 };
 
 static const Pb__Result pb__result__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__result__descriptor)};
@@ -123,6 +165,7 @@ const LifelineMessageTable pb__result__table = {
     .dense_count = 0,
     .size = sizeof(Pb__Result),
     .flags = 0,
+    .file = &lifeline_file_test_2fservices_2funpackaged,
 };
 
 static const Pb__Result__ResultX1e16f0d8 pb__result__result__x1e16f0d8__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__result__result__x1e16f0d8__descriptor)};
@@ -136,5 +179,6 @@ const LifelineMessageTable pb__result__result__x1e16f0d8__table = {
     .dense_count = 0,
     .size = sizeof(Pb__Result__ResultX1e16f0d8),
     .flags = 0,
+    .file = &lifeline_file_test_2fservices_2funpackaged,
 };
 

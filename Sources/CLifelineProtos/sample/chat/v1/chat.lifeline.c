@@ -19,6 +19,63 @@ static const LifelineEnum enum_0 = {
     .alias_numbers = NULL,
     .count = 4, .flags = 0};
 
+static const char lifeline_file_sample_2fchat_2fv1_2fchat_bytes[] =
+    "\012\031sample/chat/v1/chat.proto\022\016sample.chat"
+    ".v1\032\037google/protobuf/timestamp.proto\042U\012\004"
+    "User\022\012\012\002id\030\001 \001(\004\022\014\012\004name\030\002 \001(\011\022\022\012\012avatar"
+    "_url\030\003 \001(\011\022\015\012\005level\030\004 \001(\005\022\020\012\010verified\030\005 "
+    "\001(\010\042H\012\012Attachment\022\013\012\003url\030\001 \001(\011\022\016\012\006sha256"
+    "\030\002 \001(\014\022\014\012\004size\030\003 \001(\004\022\017\012\007content\030\004 \001(\014\042S\012"
+    "\010Location\022\020\012\010latitude\030\001 \001(\001\022\021\012\011longitude"
+    "\030\002 \001(\001\022\020\012\010accuracy\030\003 \001(\002\022\020\012\010altitude\030\004 \001"
+    "(\021\042\266\001\012\004Poll\022\020\012\010question\030\001 \001(\011\022\017\012\007choices"
+    "\030\002 \003(\011\022.\012\005votes\030\003 \003(\0132\037.sample.chat.v1.P"
+    "oll.VotesEntry\022-\012\011closes_at\030\004 \001(\0132\032.goog"
+    "le.protobuf.Timestamp\032,\012\012VotesEntry\022\013\012\003k"
+    "ey\030\001 \001(\006\022\015\012\005value\030\002 \001(\015:\0028\001\042\317\006\012\013ChatMess"
+    "age\022\012\012\002id\030\001 \001(\011\022\014\012\004from\030\002 \001(\011\022\012\012\002to\030\003 \001("
+    "\011\022\014\012\004text\030\004 \001(\011\022/\012\013attachments\030\005 \003(\0132\032.s"
+    "ample.chat.v1.Attachment\0229\012\007headers\030\006 \003("
+    "\0132(.sample.chat.v1.ChatMessage.HeadersEn"
+    "try\022\020\012\010mentions\030\007 \003(\004\022\042\012\004kind\030\010 \001(\0162\024.sa"
+    "mple.chat.v1.Kind\022\015\012\005flags\030\011 \001(\005\022$\012\006auth"
+    "or\030\012 \001(\0132\024.sample.chat.v1.User\022\020\012\003ttl\030\013 "
+    "\001(\015H\001\210\001\001\022\015\012\005nonce\030\014 \001(\006\022+\012\007sent_at\030\015 \001(\013"
+    "2\032.google.protobuf.Timestamp\022-\012\010reply_to"
+    "\030\016 \001(\0132\033.sample.chat.v1.ChatMessage\022,\012\010l"
+    "ocation\030\017 \001(\0132\030.sample.chat.v1.LocationH"
+    "\000\022$\012\004poll\030\020 \001(\0132\024.sample.chat.v1.PollH\000\022"
+    "\021\012\007sticker\030\021 \001(\011H\000\022\017\012\005voice\030\022 \001(\014H\000\022=\012\011r"
+    "eactions\030\023 \003(\0132*.sample.chat.v1.ChatMess"
+    "age.ReactionsEntry\022\022\012\012utc_offset\030\024 \001(\017\022\020"
+    "\012\010position\030\025 \001(\022\022\025\012\015text_checksum\030\026 \001(\007\022"
+    "\024\012\014zone_version\030\027 \001(\020\022\016\012\006signal\030\030 \003(\002\022,\012"
+    "\012kinds_seen\030\031 \003(\0162\024.sample.chat.v1.KindB"
+    "\002\020\000\032.\012\014HeadersEntry\022\013\012\003key\030\001 \001(\011\022\015\012\005valu"
+    "e\030\002 \001(\011:\0028\001\0320\012\016ReactionsEntry\022\013\012\003key\030\001 \001"
+    "(\011\022\015\012\005value\030\002 \001(\003:\0028\001B\006\012\004bodyB\006\012\004_ttl*L\012"
+    "\004Kind\022\024\012\020KIND_UNSPECIFIED\020\000\022\015\012\011KIND_TEXT"
+    "\020\001\022\016\012\012KIND_IMAGE\020\002\022\017\012\013KIND_SYSTEM\020\003b\006pro"
+    "to3";
+extern const LifelineFile lifeline_file_google_2fprotobuf_2ftimestamp LIFELINE_WEAK;
+static const LifelineFile *const lifeline_file_sample_2fchat_2fv1_2fchat_dependencies[] = {
+    &lifeline_file_google_2fprotobuf_2ftimestamp,
+};
+static const LifelineMessageTable *const lifeline_file_sample_2fchat_2fv1_2fchat_messages[] = {
+    &sample__chat__v1__user__table,
+    &sample__chat__v1__attachment__table,
+    &sample__chat__v1__location__table,
+    &sample__chat__v1__poll__table,
+    &sample__chat__v1__poll__votes_entry_x3cc9e144__table,
+    &sample__chat__v1__chat_message__table,
+    &sample__chat__v1__chat_message__headers_entry_x025694dd__table,
+    &sample__chat__v1__chat_message__reactions_entry_xa78622f7__table,
+};
+const LifelineFile lifeline_file_sample_2fchat_2fv1_2fchat = {
+    .path = "sample/chat/v1/chat.proto", .bytes = lifeline_file_sample_2fchat_2fv1_2fchat_bytes, .count = 1443,
+    .dependencies = lifeline_file_sample_2fchat_2fv1_2fchat_dependencies, .dependency_count = 1,
+    .messages = lifeline_file_sample_2fchat_2fv1_2fchat_messages, .message_count = 8};
+
 static const Sample__Chat__V1__User sample__chat__v1__user__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__user__descriptor)};
 static const LifelineField sample__chat__v1__user__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -68,6 +125,7 @@ const LifelineMessageTable sample__chat__v1__user__table = {
         [5] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x28, 0, offsetof(Sample__Chat__V1__User, verified), 0),
     },
     .names = {.text = sample__chat__v1__user__name_text, .names = sample__chat__v1__user__name_entries, .order = sample__chat__v1__user__name_order, .order_count = 6},
+    .file = &lifeline_file_sample_2fchat_2fv1_2fchat,
 };
 
 static const Sample__Chat__V1__Attachment sample__chat__v1__attachment__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__attachment__descriptor)};
@@ -113,6 +171,7 @@ const LifelineMessageTable sample__chat__v1__attachment__table = {
         [4] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x22, 0, offsetof(Sample__Chat__V1__Attachment, content), 0),
     },
     .names = {.text = sample__chat__v1__attachment__name_text, .names = sample__chat__v1__attachment__name_entries, .order = sample__chat__v1__attachment__name_order, .order_count = 4},
+    .file = &lifeline_file_sample_2fchat_2fv1_2fchat,
 };
 
 static const Sample__Chat__V1__Location sample__chat__v1__location__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__location__descriptor)};
@@ -158,6 +217,7 @@ const LifelineMessageTable sample__chat__v1__location__table = {
         [4] = LIFELINE_DISPATCH(SINT32, PLAIN, 0x20, 0, offsetof(Sample__Chat__V1__Location, altitude), 0),
     },
     .names = {.text = sample__chat__v1__location__name_text, .names = sample__chat__v1__location__name_entries, .order = sample__chat__v1__location__name_order, .order_count = 4},
+    .file = &lifeline_file_sample_2fchat_2fv1_2fchat,
 };
 
 static const Sample__Chat__V1__Poll sample__chat__v1__poll__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__poll__descriptor)};
@@ -203,6 +263,7 @@ const LifelineMessageTable sample__chat__v1__poll__table = {
         [4] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x22, 3, offsetof(Sample__Chat__V1__Poll, closes_at), 0),
     },
     .names = {.text = sample__chat__v1__poll__name_text, .names = sample__chat__v1__poll__name_entries, .order = sample__chat__v1__poll__name_order, .order_count = 5},
+    .file = &lifeline_file_sample_2fchat_2fv1_2fchat,
 };
 
 _Static_assert(offsetof(Sample__Chat__V1__Poll__VotesEntryX3cc9e144, key) == sizeof(ProtobufCMessage), "key of sample.chat.v1.Poll.VotesEntry");
@@ -240,6 +301,7 @@ const LifelineMessageTable sample__chat__v1__poll__votes_entry_x3cc9e144__table 
         [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Sample__Chat__V1__Poll__VotesEntryX3cc9e144, value), 0),
     },
     .names = {.text = sample__chat__v1__poll__votes_entry_x3cc9e144__name_text, .names = sample__chat__v1__poll__votes_entry_x3cc9e144__name_entries, .order = sample__chat__v1__poll__votes_entry_x3cc9e144__name_order, .order_count = 2},
+    .file = &lifeline_file_sample_2fchat_2fv1_2fchat,
 };
 
 static const Sample__Chat__V1__ChatMessage sample__chat__v1__chat_message__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__chat__v1__chat_message__descriptor)};
@@ -433,6 +495,7 @@ const LifelineMessageTable sample__chat__v1__chat_message__table = {
         [25] = LIFELINE_DISPATCH(VARINT32, REPEATED, 0x1C8, 24, offsetof(Sample__Chat__V1__ChatMessage, kinds_seen), offsetof(Sample__Chat__V1__ChatMessage, n_kinds_seen)),
     },
     .names = {.text = sample__chat__v1__chat_message__name_text, .names = sample__chat__v1__chat_message__name_entries, .order = sample__chat__v1__chat_message__name_order, .order_count = 31},
+    .file = &lifeline_file_sample_2fchat_2fv1_2fchat,
 };
 
 _Static_assert(offsetof(Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd, key) == sizeof(ProtobufCMessage), "key of sample.chat.v1.ChatMessage.HeadersEntry");
@@ -470,6 +533,7 @@ const LifelineMessageTable sample__chat__v1__chat_message__headers_entry_x025694
         [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Sample__Chat__V1__ChatMessage__HeadersEntryX025694dd, value), 0),
     },
     .names = {.text = sample__chat__v1__chat_message__headers_entry_x025694dd__name_text, .names = sample__chat__v1__chat_message__headers_entry_x025694dd__name_entries, .order = sample__chat__v1__chat_message__headers_entry_x025694dd__name_order, .order_count = 2},
+    .file = &lifeline_file_sample_2fchat_2fv1_2fchat,
 };
 
 _Static_assert(offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7, key) == sizeof(ProtobufCMessage), "key of sample.chat.v1.ChatMessage.ReactionsEntry");
@@ -507,5 +571,6 @@ const LifelineMessageTable sample__chat__v1__chat_message__reactions_entry_xa786
         [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Sample__Chat__V1__ChatMessage__ReactionsEntryXa78622f7, value), 0),
     },
     .names = {.text = sample__chat__v1__chat_message__reactions_entry_xa78622f7__name_text, .names = sample__chat__v1__chat_message__reactions_entry_xa78622f7__name_entries, .order = sample__chat__v1__chat_message__reactions_entry_xa78622f7__name_order, .order_count = 2},
+    .file = &lifeline_file_sample_2fchat_2fv1_2fchat,
 };
 

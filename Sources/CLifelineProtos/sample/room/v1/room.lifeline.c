@@ -9,6 +9,59 @@
 #include "google/protobuf/timestamp.lifeline.h"
 #include <stddef.h>
 
+static const char lifeline_file_sample_2froom_2fv1_2froom_bytes[] =
+    "\012\031sample/room/v1/room.proto\022\016sample.room"
+    ".v1\032\036google/protobuf/duration.proto\032\033goo"
+    "gle/protobuf/empty.proto\032\037google/protobu"
+    "f/timestamp.proto\042+\012\013EchoRequest\022\016\012\006numb"
+    "er\030\001 \001(\004\022\014\012\004text\030\002 \001(\011\0428\012\011EchoReply\022\016\012\006n"
+    "umber\030\001 \001(\004\022\014\012\004text\030\002 \001(\011\022\015\012\005count\030\003 \001(\004"
+    "\042J\012\014WatchRequest\022\015\012\005count\030\001 \001(\015\022+\012\010inter"
+    "val\030\002 \001(\0132\031.google.protobuf.Duration\042@\012\004"
+    "Tick\022\016\012\006number\030\001 \001(\015\022(\012\004time\030\002 \001(\0132\032.goo"
+    "gle.protobuf.Timestamp\042\032\012\012SayRequest\022\014\012\004"
+    "text\030\001 \001(\011\0422\012\010SayReply\022\016\012\006number\030\001 \001(\004\022\026"
+    "\012\016listener_count\030\002 \001(\015\042\026\012\006Status\022\014\012\004text"
+    "\030\001 \001(\011\042`\012\010NewsItem\022\016\012\006number\030\001 \001(\004\022\014\012\004fr"
+    "om\030\002 \001(\011\022\014\012\004text\030\003 \001(\011\022(\012\004time\030\004 \001(\0132\032.g"
+    "oogle.protobuf.Timestamp\0421\012\013SayAllReply\022"
+    "\015\012\005count\030\001 \001(\015\022\023\012\013last_number\030\002 \001(\0042\301\003\012\004"
+    "Room\022>\012\004Echo\022\033.sample.room.v1.EchoReques"
+    "t\032\031.sample.room.v1.EchoReply\022=\012\005Watch\022\034."
+    "sample.room.v1.WatchRequest\032\024.sample.roo"
+    "m.v1.Tick0\001\022;\012\003Say\022\032.sample.room.v1.SayR"
+    "equest\032\030.sample.room.v1.SayReply\022:\012\006Repo"
+    "rt\022\026.sample.room.v1.Status\032\026.google.prot"
+    "obuf.Empty(\001\022:\012\004News\022\026.google.protobuf.E"
+    "mpty\032\030.sample.room.v1.NewsItem0\001\022C\012\006SayA"
+    "ll\022\032.sample.room.v1.SayRequest\032\033.sample."
+    "room.v1.SayAllReply(\001\022@\012\004Talk\022\032.sample.r"
+    "oom.v1.SayRequest\032\030.sample.room.v1.NewsI"
+    "tem(\0010\001b\006proto3";
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fduration LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fempty LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2ftimestamp LIFELINE_WEAK;
+static const LifelineFile *const lifeline_file_sample_2froom_2fv1_2froom_dependencies[] = {
+    &lifeline_file_google_2fprotobuf_2fduration,
+    &lifeline_file_google_2fprotobuf_2fempty,
+    &lifeline_file_google_2fprotobuf_2ftimestamp,
+};
+static const LifelineMessageTable *const lifeline_file_sample_2froom_2fv1_2froom_messages[] = {
+    &sample__room__v1__echo_request__table,
+    &sample__room__v1__echo_reply__table,
+    &sample__room__v1__watch_request__table,
+    &sample__room__v1__tick__table,
+    &sample__room__v1__say_request__table,
+    &sample__room__v1__say_reply__table,
+    &sample__room__v1__status__table,
+    &sample__room__v1__news_item__table,
+    &sample__room__v1__say_all_reply__table,
+};
+const LifelineFile lifeline_file_sample_2froom_2fv1_2froom = {
+    .path = "sample/room/v1/room.proto", .bytes = lifeline_file_sample_2froom_2fv1_2froom_bytes, .count = 1095,
+    .dependencies = lifeline_file_sample_2froom_2fv1_2froom_dependencies, .dependency_count = 3,
+    .messages = lifeline_file_sample_2froom_2fv1_2froom_messages, .message_count = 9};
+
 static const Sample__Room__V1__EchoRequest sample__room__v1__echo_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__room__v1__echo_request__descriptor)};
 static const LifelineField sample__room__v1__echo_request__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -40,6 +93,7 @@ const LifelineMessageTable sample__room__v1__echo_request__table = {
         [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Sample__Room__V1__EchoRequest, text), 0),
     },
     .names = {.text = sample__room__v1__echo_request__name_text, .names = sample__room__v1__echo_request__name_entries, .order = sample__room__v1__echo_request__name_order, .order_count = 2},
+    .file = &lifeline_file_sample_2froom_2fv1_2froom,
 };
 
 static const Sample__Room__V1__EchoReply sample__room__v1__echo_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__room__v1__echo_reply__descriptor)};
@@ -79,6 +133,7 @@ const LifelineMessageTable sample__room__v1__echo_reply__table = {
         [3] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x18, 0, offsetof(Sample__Room__V1__EchoReply, count), 0),
     },
     .names = {.text = sample__room__v1__echo_reply__name_text, .names = sample__room__v1__echo_reply__name_entries, .order = sample__room__v1__echo_reply__name_order, .order_count = 3},
+    .file = &lifeline_file_sample_2froom_2fv1_2froom,
 };
 
 static const Sample__Room__V1__WatchRequest sample__room__v1__watch_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__room__v1__watch_request__descriptor)};
@@ -112,6 +167,7 @@ const LifelineMessageTable sample__room__v1__watch_request__table = {
         [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Sample__Room__V1__WatchRequest, interval), 0),
     },
     .names = {.text = sample__room__v1__watch_request__name_text, .names = sample__room__v1__watch_request__name_entries, .order = sample__room__v1__watch_request__name_order, .order_count = 2},
+    .file = &lifeline_file_sample_2froom_2fv1_2froom,
 };
 
 static const Sample__Room__V1__Tick sample__room__v1__tick__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__room__v1__tick__descriptor)};
@@ -145,6 +201,7 @@ const LifelineMessageTable sample__room__v1__tick__table = {
         [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Sample__Room__V1__Tick, time), 0),
     },
     .names = {.text = sample__room__v1__tick__name_text, .names = sample__room__v1__tick__name_entries, .order = sample__room__v1__tick__name_order, .order_count = 2},
+    .file = &lifeline_file_sample_2froom_2fv1_2froom,
 };
 
 static const Sample__Room__V1__SayRequest sample__room__v1__say_request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__room__v1__say_request__descriptor)};
@@ -172,6 +229,7 @@ const LifelineMessageTable sample__room__v1__say_request__table = {
         [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Sample__Room__V1__SayRequest, text), 0),
     },
     .names = {.text = sample__room__v1__say_request__name_text, .names = sample__room__v1__say_request__name_entries, .order = sample__room__v1__say_request__name_order, .order_count = 1},
+    .file = &lifeline_file_sample_2froom_2fv1_2froom,
 };
 
 static const Sample__Room__V1__SayReply sample__room__v1__say_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__room__v1__say_reply__descriptor)};
@@ -205,6 +263,7 @@ const LifelineMessageTable sample__room__v1__say_reply__table = {
         [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Sample__Room__V1__SayReply, listener_count), 0),
     },
     .names = {.text = sample__room__v1__say_reply__name_text, .names = sample__room__v1__say_reply__name_entries, .order = sample__room__v1__say_reply__name_order, .order_count = 3},
+    .file = &lifeline_file_sample_2froom_2fv1_2froom,
 };
 
 static const Sample__Room__V1__Status sample__room__v1__status__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__room__v1__status__descriptor)};
@@ -232,6 +291,7 @@ const LifelineMessageTable sample__room__v1__status__table = {
         [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Sample__Room__V1__Status, text), 0),
     },
     .names = {.text = sample__room__v1__status__name_text, .names = sample__room__v1__status__name_entries, .order = sample__room__v1__status__name_order, .order_count = 1},
+    .file = &lifeline_file_sample_2froom_2fv1_2froom,
 };
 
 static const Sample__Room__V1__NewsItem sample__room__v1__news_item__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__room__v1__news_item__descriptor)};
@@ -277,6 +337,7 @@ const LifelineMessageTable sample__room__v1__news_item__table = {
         [4] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x22, 3, offsetof(Sample__Room__V1__NewsItem, time), 0),
     },
     .names = {.text = sample__room__v1__news_item__name_text, .names = sample__room__v1__news_item__name_entries, .order = sample__room__v1__news_item__name_order, .order_count = 4},
+    .file = &lifeline_file_sample_2froom_2fv1_2froom,
 };
 
 static const Sample__Room__V1__SayAllReply sample__room__v1__say_all_reply__default = {.base = PROTOBUF_C_MESSAGE_INIT(&sample__room__v1__say_all_reply__descriptor)};
@@ -310,5 +371,6 @@ const LifelineMessageTable sample__room__v1__say_all_reply__table = {
         [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Sample__Room__V1__SayAllReply, last_number), 0),
     },
     .names = {.text = sample__room__v1__say_all_reply__name_text, .names = sample__room__v1__say_all_reply__name_entries, .order = sample__room__v1__say_all_reply__name_order, .order_count = 3},
+    .file = &lifeline_file_sample_2froom_2fv1_2froom,
 };
 

@@ -19,6 +19,123 @@ static const LifelineEnum enum_0 = {
     .alias_numbers = NULL,
     .count = 8, .flags = 0};
 
+static const char lifeline_file_lifeline_2fsession_2fv1_2fsession_bytes[] =
+    "\012!lifeline/session/v1/session.proto\022\023lif"
+    "eline.session.v1\032\031google/protobuf/any.pr"
+    "oto\042\242\010\012\005Frame\022+\012\005hello\030\001 \001(\0132\032.lifeline."
+    "session.v1.HelloH\000\022/\012\007welcome\030\002 \001(\0132\034.li"
+    "feline.session.v1.WelcomeH\000\022/\012\007goodbye\030\003"
+    " \001(\0132\034.lifeline.session.v1.GoodbyeH\000\022)\012\004"
+    "ping\030\004 \001(\0132\031.lifeline.session.v1.PingH\000\022"
+    ")\012\004pong\030\005 \001(\0132\031.lifeline.session.v1.Pong"
+    "H\000\022\077\012\017acknowledgement\030\006 \001(\0132$.lifeline.s"
+    "ession.v1.AcknowledgementH\000\022-\012\006credit\030\007 "
+    "\001(\0132\033.lifeline.session.v1.CreditH\000\022)\012\004pu"
+    "sh\030\010 \001(\0132\031.lifeline.session.v1.PushH\000\022/\012"
+    "\007request\030\011 \001(\0132\034.lifeline.session.v1.Req"
+    "uestH\000\0228\012\014request_part\030\012 \001(\0132 .lifeline."
+    "session.v1.RequestPartH\000\0226\012\013request_end\030"
+    "\013 \001(\0132\037.lifeline.session.v1.RequestEndH\000"
+    "\022:\012\015response_part\030\014 \001(\0132!.lifeline.sessi"
+    "on.v1.ResponsePartH\000\0221\012\010response\030\015 \001(\0132\035"
+    ".lifeline.session.v1.ResponseH\000\022-\012\006metho"
+    "d\030\016 \001(\0132\033.lifeline.session.v1.MethodH\000\022+"
+    "\012\005blank\030\017 \001(\0132\032.lifeline.session.v1.Blan"
+    "kH\000\0228\012\017urgent_response\030  \001(\0132\035.lifeline."
+    "session.v1.ResponseH\000\022-\012\006cancel\030! \001(\0132\033."
+    "lifeline.session.v1.CancelH\000\0222\012\015unplaced"
+    "_push\0300 \001(\0132\031.lifeline.session.v1.PushH\000"
+    "\022A\012\025unplaced_request_part\0301 \001(\0132 .lifeli"
+    "ne.session.v1.RequestPartH\000\022C\012\026unplaced_"
+    "response_part\0302 \001(\0132!.lifeline.session.v"
+    "1.ResponsePartH\000B\006\012\004kind\042\304\002\012\005Hello\022\027\012\017mi"
+    "nimum_version\030\001 \001(\015\022\027\012\017maximum_version\030\002"
+    " \001(\015\022\022\012\012session_id\030\003 \001(\014\022\015\012\005token\030\004 \001(\014\022"
+    "\017\012\007attempt\030\005 \001(\004\022/\012\010progress\030\006 \001(\0132\035.lif"
+    "eline.session.v1.Progress\022)\012\005terms\030\007 \001(\013"
+    "2\032.lifeline.session.v1.Terms\022\014\012\004name\030\010 \001"
+    "(\011\022:\012\010metadata\030\011 \003(\0132(.lifeline.session."
+    "v1.Hello.MetadataEntry\032/\012\015MetadataEntry\022"
+    "\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042\264\002\012\007Welc"
+    "ome\022\017\012\007version\030\001 \001(\015\022\022\012\012session_id\030\002 \001(\014"
+    "\022\015\012\005token\030\003 \001(\014\022\017\012\007resumed\030\004 \001(\010\022\031\012\021kept"
+    "_milliseconds\030\005 \001(\004\022/\012\010progress\030\006 \001(\0132\035."
+    "lifeline.session.v1.Progress\022)\012\005terms\030\007 "
+    "\001(\0132\032.lifeline.session.v1.Terms\022<\012\010metad"
+    "ata\030\011 \003(\0132*.lifeline.session.v1.Welcome."
+    "MetadataEntry\032/\012\015MetadataEntry\022\013\012\003key\030\001 "
+    "\001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042\077\012\010Progress\022\021\012\011pr"
+    "ocessed\030\001 \001(\004\022\020\012\010received\030\002 \001(\004\022\016\012\006urgen"
+    "t\030\003 \001(\004\042u\012\005Terms\022\025\012\015window_frames\030\001 \001(\015\022"
+    "\024\012\014window_bytes\030\002 \001(\004\022\016\012\006credit\030\003 \001(\004\022\030\012"
+    "\020maximum_requests\030\004 \001(\015\022\025\012\015maximum_frame"
+    "\030\005 \001(\015\042\204\002\012\007Goodbye\022/\012\004code\030\001 \001(\0162!.lifel"
+    "ine.session.v1.Goodbye.Code\022\017\012\007message\030\002"
+    " \001(\011\022\032\012\022pause_milliseconds\030\003 \001(\004\042\232\001\012\004Cod"
+    "e\022\024\012\020CODE_UNSPECIFIED\020\000\022\017\012\013CODE_CLOSED\020\001"
+    "\022\021\012\015CODE_DRAINING\020\002\022\021\012\015CODE_REPLACED\020\003\022\020"
+    "\012\014CODE_REFUSED\020\004\022\020\012\014CODE_VERSION\020\005\022\022\012\016CO"
+    "DE_VIOLATION\020\006\022\015\012\011CODE_FULL\020\007\042\026\012\004Ping\022\016\012"
+    "\006number\030\001 \001(\004\042\026\012\004Pong\022\016\012\006number\030\001 \001(\004\042C\012"
+    "\017Acknowledgement\022\020\012\010ordinary\030\001 \001(\004\022\016\012\006ur"
+    "gent\030\002 \001(\004\022\016\012\006ranges\030\003 \003(\004\042J\012\006Credit\022\016\012\006"
+    "method\030\001 \001(\015\022\017\012\007request\030\002 \001(\015\022\020\012\010respons"
+    "e\030\003 \001(\015\022\015\012\005bytes\030\004 \001(\004\042&\012\006Method\022\016\012\006numb"
+    "er\030\001 \001(\015\022\014\012\004name\030\002 \001(\011\042\223\001\012\004Push\022\016\012\006metho"
+    "d\030\001 \001(\015\0229\012\010metadata\030\002 \003(\0132'.lifeline.ses"
+    "sion.v1.Push.MetadataEntry\022\017\012\007payload\030\003 "
+    "\001(\014\032/\012\015MetadataEntry\022\013\012\003key\030\001 \001(\011\022\015\012\005val"
+    "ue\030\002 \001(\011:\0028\001\042\335\001\012\007Request\022\034\012\024timeout_mill"
+    "iseconds\030\001 \001(\004\022\016\012\006serial\030\002 \001(\015\022\016\012\006method"
+    "\030\003 \001(\015\022\024\012\014parts_follow\030\004 \001(\010\022<\012\010metadata"
+    "\030\005 \003(\0132*.lifeline.session.v1.Request.Met"
+    "adataEntry\022\017\012\007payload\030\006 \001(\014\032/\012\015MetadataE"
+    "ntry\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042.\012\013"
+    "RequestPart\022\016\012\006serial\030\001 \001(\015\022\017\012\007payload\030\002"
+    " \001(\014\042\034\012\012RequestEnd\022\016\012\006serial\030\001 \001(\015\042/\012\014Re"
+    "sponsePart\022\016\012\006serial\030\001 \001(\015\022\017\012\007payload\030\002 "
+    "\001(\014\042\343\001\012\010Response\022\016\012\006serial\030\001 \001(\015\022\016\012\006stat"
+    "us\030\002 \001(\015\022\017\012\007message\030\003 \001(\011\022%\012\007details\030\004 \003"
+    "(\0132\024.google.protobuf.Any\022=\012\010metadata\030\005 \003"
+    "(\0132+.lifeline.session.v1.Response.Metada"
+    "taEntry\022\017\012\007payload\030\006 \001(\014\032/\012\015MetadataEntr"
+    "y\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042\030\012\006Can"
+    "cel\022\016\012\006serial\030\001 \001(\015\042\007\012\005Blankb\006proto3";
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fany LIFELINE_WEAK;
+static const LifelineFile *const lifeline_file_lifeline_2fsession_2fv1_2fsession_dependencies[] = {
+    &lifeline_file_google_2fprotobuf_2fany,
+};
+static const LifelineMessageTable *const lifeline_file_lifeline_2fsession_2fv1_2fsession_messages[] = {
+    &lifeline__session__v1__frame__table,
+    &lifeline__session__v1__hello__table,
+    &lifeline__session__v1__hello__metadata_entry__table,
+    &lifeline__session__v1__welcome__table,
+    &lifeline__session__v1__welcome__metadata_entry__table,
+    &lifeline__session__v1__progress__table,
+    &lifeline__session__v1__terms__table,
+    &lifeline__session__v1__goodbye__table,
+    &lifeline__session__v1__ping__table,
+    &lifeline__session__v1__pong__table,
+    &lifeline__session__v1__acknowledgement__table,
+    &lifeline__session__v1__credit__table,
+    &lifeline__session__v1__method__table,
+    &lifeline__session__v1__push__table,
+    &lifeline__session__v1__push__metadata_entry__table,
+    &lifeline__session__v1__request__table,
+    &lifeline__session__v1__request__metadata_entry__table,
+    &lifeline__session__v1__request_part__table,
+    &lifeline__session__v1__request_end__table,
+    &lifeline__session__v1__response_part__table,
+    &lifeline__session__v1__response__table,
+    &lifeline__session__v1__response__metadata_entry__table,
+    &lifeline__session__v1__cancel__table,
+    &lifeline__session__v1__blank__table,
+};
+const LifelineFile lifeline_file_lifeline_2fsession_2fv1_2fsession = {
+    .path = "lifeline/session/v1/session.proto", .bytes = lifeline_file_lifeline_2fsession_2fv1_2fsession_bytes, .count = 3236,
+    .dependencies = lifeline_file_lifeline_2fsession_2fv1_2fsession_dependencies, .dependency_count = 1,
+    .messages = lifeline_file_lifeline_2fsession_2fv1_2fsession_messages, .message_count = 24};
+
 static const Lifeline__Session__V1__Frame lifeline__session__v1__frame__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__frame__descriptor)};
 static const LifelineField lifeline__session__v1__frame__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
@@ -156,6 +273,7 @@ const LifelineMessageTable lifeline__session__v1__frame__table = {
         [18] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x392, 19, offsetof(Lifeline__Session__V1__Frame, unplaced_response_part), offsetof(Lifeline__Session__V1__Frame, kind_case)),
     },
     .names = {.text = lifeline__session__v1__frame__name_text, .names = lifeline__session__v1__frame__name_entries, .order = lifeline__session__v1__frame__name_order, .order_count = 27},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
 static const Lifeline__Session__V1__Hello lifeline__session__v1__hello__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__hello__descriptor)};
@@ -204,7 +322,7 @@ static const LifelineField lifeline__session__v1__hello__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Lifeline__Session__V1__Hello, metadata),
      .quantifier_offset = offsetof(Lifeline__Session__V1__Hello, n_metadata), .encoded_tag = 0x4a00000000000001,
-     .message = &lifeline__session__v1__hello__metadata_entry_x7952adb1__table, .enumeration = NULL},
+     .message = &lifeline__session__v1__hello__metadata_entry__table, .enumeration = NULL},
 };
 static const char lifeline__session__v1__hello__name_text[] = "minimum_version\000minimumVersion\000maximum_version\000maximumVersion\000session_id\000sessionId\000token\000attempt\000progress\000terms\000name\000metadata";
 static const LifelineName lifeline__session__v1__hello__name_entries[] = {{0, 15}, {16, 14}, {31, 15}, {47, 14}, {62, 10}, {73, 9}, {83, 5}, {83, 5}, {89, 7}, {89, 7}, {97, 8}, {97, 8}, {106, 5}, {106, 5}, {112, 4}, {112, 4}, {117, 8}, {117, 8}};
@@ -231,43 +349,45 @@ const LifelineMessageTable lifeline__session__v1__hello__table = {
         [9] = LIFELINE_DISPATCH(MESSAGE, MAP, 0x4A, 8, offsetof(Lifeline__Session__V1__Hello, metadata), offsetof(Lifeline__Session__V1__Hello, n_metadata)),
     },
     .names = {.text = lifeline__session__v1__hello__name_text, .names = lifeline__session__v1__hello__name_entries, .order = lifeline__session__v1__hello__name_order, .order_count = 12},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
-_Static_assert(offsetof(Lifeline__Session__V1__Hello__MetadataEntryX7952adb1, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Hello.MetadataEntry");
+_Static_assert(offsetof(Lifeline__Session__V1__Hello__MetadataEntry, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Hello.MetadataEntry");
 _Static_assert(
-    offsetof(Lifeline__Session__V1__Hello__MetadataEntryX7952adb1, value) == (offsetof(Lifeline__Session__V1__Hello__MetadataEntryX7952adb1, key) + sizeof(((Lifeline__Session__V1__Hello__MetadataEntryX7952adb1 *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Hello__MetadataEntryX7952adb1 *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Hello__MetadataEntryX7952adb1 *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Hello__MetadataEntryX7952adb1 *)0)->value)),
+    offsetof(Lifeline__Session__V1__Hello__MetadataEntry, value) == (offsetof(Lifeline__Session__V1__Hello__MetadataEntry, key) + sizeof(((Lifeline__Session__V1__Hello__MetadataEntry *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Hello__MetadataEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Hello__MetadataEntry *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Hello__MetadataEntry *)0)->value)),
     "value of lifeline.session.v1.Hello.MetadataEntry");
-static const Lifeline__Session__V1__Hello__MetadataEntryX7952adb1 lifeline__session__v1__hello__metadata_entry_x7952adb1__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__hello__metadata_entry_x7952adb1__descriptor)};
-static const LifelineField lifeline__session__v1__hello__metadata_entry_x7952adb1__fields[] = {
+static const Lifeline__Session__V1__Hello__MetadataEntry lifeline__session__v1__hello__metadata_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__hello__metadata_entry__descriptor)};
+static const LifelineField lifeline__session__v1__hello__metadata_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Session__V1__Hello__MetadataEntryX7952adb1, key),
+     .offset = offsetof(Lifeline__Session__V1__Hello__MetadataEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Session__V1__Hello__MetadataEntryX7952adb1, value),
+     .offset = offsetof(Lifeline__Session__V1__Hello__MetadataEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char lifeline__session__v1__hello__metadata_entry_x7952adb1__name_text[] = "key\000value";
-static const LifelineName lifeline__session__v1__hello__metadata_entry_x7952adb1__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t lifeline__session__v1__hello__metadata_entry_x7952adb1__name_order[] = {0, 2};
-const LifelineMessageTable lifeline__session__v1__hello__metadata_entry_x7952adb1__table = {
+static const char lifeline__session__v1__hello__metadata_entry__name_text[] = "key\000value";
+static const LifelineName lifeline__session__v1__hello__metadata_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t lifeline__session__v1__hello__metadata_entry__name_order[] = {0, 2};
+const LifelineMessageTable lifeline__session__v1__hello__metadata_entry__table = {
     .full_name = "lifeline.session.v1.Hello.MetadataEntry",
-    .default_instance = &lifeline__session__v1__hello__metadata_entry_x7952adb1__default,
-    .fields = lifeline__session__v1__hello__metadata_entry_x7952adb1__fields,
+    .default_instance = &lifeline__session__v1__hello__metadata_entry__default,
+    .fields = lifeline__session__v1__hello__metadata_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Lifeline__Session__V1__Hello__MetadataEntryX7952adb1),
+    .size = sizeof(Lifeline__Session__V1__Hello__MetadataEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Hello__MetadataEntryX7952adb1, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Hello__MetadataEntryX7952adb1, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Hello__MetadataEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Hello__MetadataEntry, value), 0),
     },
-    .names = {.text = lifeline__session__v1__hello__metadata_entry_x7952adb1__name_text, .names = lifeline__session__v1__hello__metadata_entry_x7952adb1__name_entries, .order = lifeline__session__v1__hello__metadata_entry_x7952adb1__name_order, .order_count = 2},
+    .names = {.text = lifeline__session__v1__hello__metadata_entry__name_text, .names = lifeline__session__v1__hello__metadata_entry__name_entries, .order = lifeline__session__v1__hello__metadata_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
 static const Lifeline__Session__V1__Welcome lifeline__session__v1__welcome__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__welcome__descriptor)};
@@ -311,7 +431,7 @@ static const LifelineField lifeline__session__v1__welcome__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Lifeline__Session__V1__Welcome, metadata),
      .quantifier_offset = offsetof(Lifeline__Session__V1__Welcome, n_metadata), .encoded_tag = 0x4a00000000000001,
-     .message = &lifeline__session__v1__welcome__metadata_entry_x8ce04c65__table, .enumeration = NULL},
+     .message = &lifeline__session__v1__welcome__metadata_entry__table, .enumeration = NULL},
 };
 static const char lifeline__session__v1__welcome__name_text[] = "version\000session_id\000sessionId\000token\000resumed\000kept_milliseconds\000keptMilliseconds\000progress\000terms\000metadata";
 static const LifelineName lifeline__session__v1__welcome__name_entries[] = {{0, 7}, {0, 7}, {8, 10}, {19, 9}, {29, 5}, {29, 5}, {35, 7}, {35, 7}, {43, 17}, {61, 16}, {78, 8}, {78, 8}, {87, 5}, {87, 5}, {93, 8}, {93, 8}};
@@ -337,43 +457,45 @@ const LifelineMessageTable lifeline__session__v1__welcome__table = {
         [9] = LIFELINE_DISPATCH(MESSAGE, MAP, 0x4A, 7, offsetof(Lifeline__Session__V1__Welcome, metadata), offsetof(Lifeline__Session__V1__Welcome, n_metadata)),
     },
     .names = {.text = lifeline__session__v1__welcome__name_text, .names = lifeline__session__v1__welcome__name_entries, .order = lifeline__session__v1__welcome__name_order, .order_count = 10},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
-_Static_assert(offsetof(Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Welcome.MetadataEntry");
+_Static_assert(offsetof(Lifeline__Session__V1__Welcome__MetadataEntry, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Welcome.MetadataEntry");
 _Static_assert(
-    offsetof(Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65, value) == (offsetof(Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65, key) + sizeof(((Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65 *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65 *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65 *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65 *)0)->value)),
+    offsetof(Lifeline__Session__V1__Welcome__MetadataEntry, value) == (offsetof(Lifeline__Session__V1__Welcome__MetadataEntry, key) + sizeof(((Lifeline__Session__V1__Welcome__MetadataEntry *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Welcome__MetadataEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Welcome__MetadataEntry *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Welcome__MetadataEntry *)0)->value)),
     "value of lifeline.session.v1.Welcome.MetadataEntry");
-static const Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65 lifeline__session__v1__welcome__metadata_entry_x8ce04c65__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__welcome__metadata_entry_x8ce04c65__descriptor)};
-static const LifelineField lifeline__session__v1__welcome__metadata_entry_x8ce04c65__fields[] = {
+static const Lifeline__Session__V1__Welcome__MetadataEntry lifeline__session__v1__welcome__metadata_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__welcome__metadata_entry__descriptor)};
+static const LifelineField lifeline__session__v1__welcome__metadata_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65, key),
+     .offset = offsetof(Lifeline__Session__V1__Welcome__MetadataEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65, value),
+     .offset = offsetof(Lifeline__Session__V1__Welcome__MetadataEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char lifeline__session__v1__welcome__metadata_entry_x8ce04c65__name_text[] = "key\000value";
-static const LifelineName lifeline__session__v1__welcome__metadata_entry_x8ce04c65__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t lifeline__session__v1__welcome__metadata_entry_x8ce04c65__name_order[] = {0, 2};
-const LifelineMessageTable lifeline__session__v1__welcome__metadata_entry_x8ce04c65__table = {
+static const char lifeline__session__v1__welcome__metadata_entry__name_text[] = "key\000value";
+static const LifelineName lifeline__session__v1__welcome__metadata_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t lifeline__session__v1__welcome__metadata_entry__name_order[] = {0, 2};
+const LifelineMessageTable lifeline__session__v1__welcome__metadata_entry__table = {
     .full_name = "lifeline.session.v1.Welcome.MetadataEntry",
-    .default_instance = &lifeline__session__v1__welcome__metadata_entry_x8ce04c65__default,
-    .fields = lifeline__session__v1__welcome__metadata_entry_x8ce04c65__fields,
+    .default_instance = &lifeline__session__v1__welcome__metadata_entry__default,
+    .fields = lifeline__session__v1__welcome__metadata_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65),
+    .size = sizeof(Lifeline__Session__V1__Welcome__MetadataEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Welcome__MetadataEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Welcome__MetadataEntry, value), 0),
     },
-    .names = {.text = lifeline__session__v1__welcome__metadata_entry_x8ce04c65__name_text, .names = lifeline__session__v1__welcome__metadata_entry_x8ce04c65__name_entries, .order = lifeline__session__v1__welcome__metadata_entry_x8ce04c65__name_order, .order_count = 2},
+    .names = {.text = lifeline__session__v1__welcome__metadata_entry__name_text, .names = lifeline__session__v1__welcome__metadata_entry__name_entries, .order = lifeline__session__v1__welcome__metadata_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
 static const Lifeline__Session__V1__Progress lifeline__session__v1__progress__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__progress__descriptor)};
@@ -413,6 +535,7 @@ const LifelineMessageTable lifeline__session__v1__progress__table = {
         [3] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x18, 0, offsetof(Lifeline__Session__V1__Progress, urgent), 0),
     },
     .names = {.text = lifeline__session__v1__progress__name_text, .names = lifeline__session__v1__progress__name_entries, .order = lifeline__session__v1__progress__name_order, .order_count = 3},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
 static const Lifeline__Session__V1__Terms lifeline__session__v1__terms__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__terms__descriptor)};
@@ -464,6 +587,7 @@ const LifelineMessageTable lifeline__session__v1__terms__table = {
         [5] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x28, 0, offsetof(Lifeline__Session__V1__Terms, maximum_frame), 0),
     },
     .names = {.text = lifeline__session__v1__terms__name_text, .names = lifeline__session__v1__terms__name_entries, .order = lifeline__session__v1__terms__name_order, .order_count = 9},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
 static const Lifeline__Session__V1__Goodbye lifeline__session__v1__goodbye__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__goodbye__descriptor)};
@@ -503,6 +627,7 @@ const LifelineMessageTable lifeline__session__v1__goodbye__table = {
         [3] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x18, 0, offsetof(Lifeline__Session__V1__Goodbye, pause_milliseconds), 0),
     },
     .names = {.text = lifeline__session__v1__goodbye__name_text, .names = lifeline__session__v1__goodbye__name_entries, .order = lifeline__session__v1__goodbye__name_order, .order_count = 4},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
 static const Lifeline__Session__V1__Ping lifeline__session__v1__ping__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__ping__descriptor)};
@@ -530,6 +655,7 @@ const LifelineMessageTable lifeline__session__v1__ping__table = {
         [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Lifeline__Session__V1__Ping, number), 0),
     },
     .names = {.text = lifeline__session__v1__ping__name_text, .names = lifeline__session__v1__ping__name_entries, .order = lifeline__session__v1__ping__name_order, .order_count = 1},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
 static const Lifeline__Session__V1__Pong lifeline__session__v1__pong__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__pong__descriptor)};
@@ -557,6 +683,7 @@ const LifelineMessageTable lifeline__session__v1__pong__table = {
         [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Lifeline__Session__V1__Pong, number), 0),
     },
     .names = {.text = lifeline__session__v1__pong__name_text, .names = lifeline__session__v1__pong__name_entries, .order = lifeline__session__v1__pong__name_order, .order_count = 1},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
 static const Lifeline__Session__V1__Acknowledgement lifeline__session__v1__acknowledgement__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__acknowledgement__descriptor)};
@@ -596,6 +723,7 @@ const LifelineMessageTable lifeline__session__v1__acknowledgement__table = {
         [3] = LIFELINE_DISPATCH(VARINT64, PACKED, 0x1A, 2, offsetof(Lifeline__Session__V1__Acknowledgement, ranges), offsetof(Lifeline__Session__V1__Acknowledgement, n_ranges)),
     },
     .names = {.text = lifeline__session__v1__acknowledgement__name_text, .names = lifeline__session__v1__acknowledgement__name_entries, .order = lifeline__session__v1__acknowledgement__name_order, .order_count = 3},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
 static const Lifeline__Session__V1__Credit lifeline__session__v1__credit__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__credit__descriptor)};
@@ -641,6 +769,7 @@ const LifelineMessageTable lifeline__session__v1__credit__table = {
         [4] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x20, 0, offsetof(Lifeline__Session__V1__Credit, bytes), 0),
     },
     .names = {.text = lifeline__session__v1__credit__name_text, .names = lifeline__session__v1__credit__name_entries, .order = lifeline__session__v1__credit__name_order, .order_count = 4},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
 static const Lifeline__Session__V1__Method lifeline__session__v1__method__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__method__descriptor)};
@@ -674,6 +803,7 @@ const LifelineMessageTable lifeline__session__v1__method__table = {
         [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Method, name), 0),
     },
     .names = {.text = lifeline__session__v1__method__name_text, .names = lifeline__session__v1__method__name_entries, .order = lifeline__session__v1__method__name_order, .order_count = 2},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
 static const Lifeline__Session__V1__Push lifeline__session__v1__push__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__push__descriptor)};
@@ -687,7 +817,7 @@ static const LifelineField lifeline__session__v1__push__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Lifeline__Session__V1__Push, metadata),
      .quantifier_offset = offsetof(Lifeline__Session__V1__Push, n_metadata), .encoded_tag = 0x1200000000000001,
-     .message = &lifeline__session__v1__push__metadata_entry_x685fdc95__table, .enumeration = NULL},
+     .message = &lifeline__session__v1__push__metadata_entry__table, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
      .offset = offsetof(Lifeline__Session__V1__Push, payload),
@@ -713,43 +843,45 @@ const LifelineMessageTable lifeline__session__v1__push__table = {
         [3] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x1A, 0, offsetof(Lifeline__Session__V1__Push, payload), 0),
     },
     .names = {.text = lifeline__session__v1__push__name_text, .names = lifeline__session__v1__push__name_entries, .order = lifeline__session__v1__push__name_order, .order_count = 3},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
-_Static_assert(offsetof(Lifeline__Session__V1__Push__MetadataEntryX685fdc95, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Push.MetadataEntry");
+_Static_assert(offsetof(Lifeline__Session__V1__Push__MetadataEntry, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Push.MetadataEntry");
 _Static_assert(
-    offsetof(Lifeline__Session__V1__Push__MetadataEntryX685fdc95, value) == (offsetof(Lifeline__Session__V1__Push__MetadataEntryX685fdc95, key) + sizeof(((Lifeline__Session__V1__Push__MetadataEntryX685fdc95 *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Push__MetadataEntryX685fdc95 *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Push__MetadataEntryX685fdc95 *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Push__MetadataEntryX685fdc95 *)0)->value)),
+    offsetof(Lifeline__Session__V1__Push__MetadataEntry, value) == (offsetof(Lifeline__Session__V1__Push__MetadataEntry, key) + sizeof(((Lifeline__Session__V1__Push__MetadataEntry *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Push__MetadataEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Push__MetadataEntry *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Push__MetadataEntry *)0)->value)),
     "value of lifeline.session.v1.Push.MetadataEntry");
-static const Lifeline__Session__V1__Push__MetadataEntryX685fdc95 lifeline__session__v1__push__metadata_entry_x685fdc95__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__push__metadata_entry_x685fdc95__descriptor)};
-static const LifelineField lifeline__session__v1__push__metadata_entry_x685fdc95__fields[] = {
+static const Lifeline__Session__V1__Push__MetadataEntry lifeline__session__v1__push__metadata_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__push__metadata_entry__descriptor)};
+static const LifelineField lifeline__session__v1__push__metadata_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Session__V1__Push__MetadataEntryX685fdc95, key),
+     .offset = offsetof(Lifeline__Session__V1__Push__MetadataEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Session__V1__Push__MetadataEntryX685fdc95, value),
+     .offset = offsetof(Lifeline__Session__V1__Push__MetadataEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char lifeline__session__v1__push__metadata_entry_x685fdc95__name_text[] = "key\000value";
-static const LifelineName lifeline__session__v1__push__metadata_entry_x685fdc95__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t lifeline__session__v1__push__metadata_entry_x685fdc95__name_order[] = {0, 2};
-const LifelineMessageTable lifeline__session__v1__push__metadata_entry_x685fdc95__table = {
+static const char lifeline__session__v1__push__metadata_entry__name_text[] = "key\000value";
+static const LifelineName lifeline__session__v1__push__metadata_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t lifeline__session__v1__push__metadata_entry__name_order[] = {0, 2};
+const LifelineMessageTable lifeline__session__v1__push__metadata_entry__table = {
     .full_name = "lifeline.session.v1.Push.MetadataEntry",
-    .default_instance = &lifeline__session__v1__push__metadata_entry_x685fdc95__default,
-    .fields = lifeline__session__v1__push__metadata_entry_x685fdc95__fields,
+    .default_instance = &lifeline__session__v1__push__metadata_entry__default,
+    .fields = lifeline__session__v1__push__metadata_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Lifeline__Session__V1__Push__MetadataEntryX685fdc95),
+    .size = sizeof(Lifeline__Session__V1__Push__MetadataEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Push__MetadataEntryX685fdc95, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Push__MetadataEntryX685fdc95, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Push__MetadataEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Push__MetadataEntry, value), 0),
     },
-    .names = {.text = lifeline__session__v1__push__metadata_entry_x685fdc95__name_text, .names = lifeline__session__v1__push__metadata_entry_x685fdc95__name_entries, .order = lifeline__session__v1__push__metadata_entry_x685fdc95__name_order, .order_count = 2},
+    .names = {.text = lifeline__session__v1__push__metadata_entry__name_text, .names = lifeline__session__v1__push__metadata_entry__name_entries, .order = lifeline__session__v1__push__metadata_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
 static const Lifeline__Session__V1__Request lifeline__session__v1__request__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__request__descriptor)};
@@ -778,7 +910,7 @@ static const LifelineField lifeline__session__v1__request__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Lifeline__Session__V1__Request, metadata),
      .quantifier_offset = offsetof(Lifeline__Session__V1__Request, n_metadata), .encoded_tag = 0x2a00000000000001,
-     .message = &lifeline__session__v1__request__metadata_entry_x590bd5cc__table, .enumeration = NULL},
+     .message = &lifeline__session__v1__request__metadata_entry__table, .enumeration = NULL},
     {.number = 6, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
      .offset = offsetof(Lifeline__Session__V1__Request, payload),
@@ -807,43 +939,45 @@ const LifelineMessageTable lifeline__session__v1__request__table = {
         [6] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x32, 0, offsetof(Lifeline__Session__V1__Request, payload), 0),
     },
     .names = {.text = lifeline__session__v1__request__name_text, .names = lifeline__session__v1__request__name_entries, .order = lifeline__session__v1__request__name_order, .order_count = 8},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
-_Static_assert(offsetof(Lifeline__Session__V1__Request__MetadataEntryX590bd5cc, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Request.MetadataEntry");
+_Static_assert(offsetof(Lifeline__Session__V1__Request__MetadataEntry, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Request.MetadataEntry");
 _Static_assert(
-    offsetof(Lifeline__Session__V1__Request__MetadataEntryX590bd5cc, value) == (offsetof(Lifeline__Session__V1__Request__MetadataEntryX590bd5cc, key) + sizeof(((Lifeline__Session__V1__Request__MetadataEntryX590bd5cc *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Request__MetadataEntryX590bd5cc *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Request__MetadataEntryX590bd5cc *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Request__MetadataEntryX590bd5cc *)0)->value)),
+    offsetof(Lifeline__Session__V1__Request__MetadataEntry, value) == (offsetof(Lifeline__Session__V1__Request__MetadataEntry, key) + sizeof(((Lifeline__Session__V1__Request__MetadataEntry *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Request__MetadataEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Request__MetadataEntry *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Request__MetadataEntry *)0)->value)),
     "value of lifeline.session.v1.Request.MetadataEntry");
-static const Lifeline__Session__V1__Request__MetadataEntryX590bd5cc lifeline__session__v1__request__metadata_entry_x590bd5cc__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__request__metadata_entry_x590bd5cc__descriptor)};
-static const LifelineField lifeline__session__v1__request__metadata_entry_x590bd5cc__fields[] = {
+static const Lifeline__Session__V1__Request__MetadataEntry lifeline__session__v1__request__metadata_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__request__metadata_entry__descriptor)};
+static const LifelineField lifeline__session__v1__request__metadata_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Session__V1__Request__MetadataEntryX590bd5cc, key),
+     .offset = offsetof(Lifeline__Session__V1__Request__MetadataEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Session__V1__Request__MetadataEntryX590bd5cc, value),
+     .offset = offsetof(Lifeline__Session__V1__Request__MetadataEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char lifeline__session__v1__request__metadata_entry_x590bd5cc__name_text[] = "key\000value";
-static const LifelineName lifeline__session__v1__request__metadata_entry_x590bd5cc__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t lifeline__session__v1__request__metadata_entry_x590bd5cc__name_order[] = {0, 2};
-const LifelineMessageTable lifeline__session__v1__request__metadata_entry_x590bd5cc__table = {
+static const char lifeline__session__v1__request__metadata_entry__name_text[] = "key\000value";
+static const LifelineName lifeline__session__v1__request__metadata_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t lifeline__session__v1__request__metadata_entry__name_order[] = {0, 2};
+const LifelineMessageTable lifeline__session__v1__request__metadata_entry__table = {
     .full_name = "lifeline.session.v1.Request.MetadataEntry",
-    .default_instance = &lifeline__session__v1__request__metadata_entry_x590bd5cc__default,
-    .fields = lifeline__session__v1__request__metadata_entry_x590bd5cc__fields,
+    .default_instance = &lifeline__session__v1__request__metadata_entry__default,
+    .fields = lifeline__session__v1__request__metadata_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Lifeline__Session__V1__Request__MetadataEntryX590bd5cc),
+    .size = sizeof(Lifeline__Session__V1__Request__MetadataEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Request__MetadataEntryX590bd5cc, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Request__MetadataEntryX590bd5cc, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Request__MetadataEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Request__MetadataEntry, value), 0),
     },
-    .names = {.text = lifeline__session__v1__request__metadata_entry_x590bd5cc__name_text, .names = lifeline__session__v1__request__metadata_entry_x590bd5cc__name_entries, .order = lifeline__session__v1__request__metadata_entry_x590bd5cc__name_order, .order_count = 2},
+    .names = {.text = lifeline__session__v1__request__metadata_entry__name_text, .names = lifeline__session__v1__request__metadata_entry__name_entries, .order = lifeline__session__v1__request__metadata_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
 static const Lifeline__Session__V1__RequestPart lifeline__session__v1__request_part__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__request_part__descriptor)};
@@ -877,6 +1011,7 @@ const LifelineMessageTable lifeline__session__v1__request_part__table = {
         [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__RequestPart, payload), 0),
     },
     .names = {.text = lifeline__session__v1__request_part__name_text, .names = lifeline__session__v1__request_part__name_entries, .order = lifeline__session__v1__request_part__name_order, .order_count = 2},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
 static const Lifeline__Session__V1__RequestEnd lifeline__session__v1__request_end__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__request_end__descriptor)};
@@ -904,6 +1039,7 @@ const LifelineMessageTable lifeline__session__v1__request_end__table = {
         [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Lifeline__Session__V1__RequestEnd, serial), 0),
     },
     .names = {.text = lifeline__session__v1__request_end__name_text, .names = lifeline__session__v1__request_end__name_entries, .order = lifeline__session__v1__request_end__name_order, .order_count = 1},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
 static const Lifeline__Session__V1__ResponsePart lifeline__session__v1__response_part__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__response_part__descriptor)};
@@ -937,6 +1073,7 @@ const LifelineMessageTable lifeline__session__v1__response_part__table = {
         [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__ResponsePart, payload), 0),
     },
     .names = {.text = lifeline__session__v1__response_part__name_text, .names = lifeline__session__v1__response_part__name_entries, .order = lifeline__session__v1__response_part__name_order, .order_count = 2},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
 static const Lifeline__Session__V1__Response lifeline__session__v1__response__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__response__descriptor)};
@@ -965,7 +1102,7 @@ static const LifelineField lifeline__session__v1__response__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Lifeline__Session__V1__Response, metadata),
      .quantifier_offset = offsetof(Lifeline__Session__V1__Response, n_metadata), .encoded_tag = 0x2a00000000000001,
-     .message = &lifeline__session__v1__response__metadata_entry_x170b5a46__table, .enumeration = NULL},
+     .message = &lifeline__session__v1__response__metadata_entry__table, .enumeration = NULL},
     {.number = 6, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
      .offset = offsetof(Lifeline__Session__V1__Response, payload),
@@ -994,43 +1131,45 @@ const LifelineMessageTable lifeline__session__v1__response__table = {
         [6] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x32, 0, offsetof(Lifeline__Session__V1__Response, payload), 0),
     },
     .names = {.text = lifeline__session__v1__response__name_text, .names = lifeline__session__v1__response__name_entries, .order = lifeline__session__v1__response__name_order, .order_count = 6},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
-_Static_assert(offsetof(Lifeline__Session__V1__Response__MetadataEntryX170b5a46, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Response.MetadataEntry");
+_Static_assert(offsetof(Lifeline__Session__V1__Response__MetadataEntry, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Response.MetadataEntry");
 _Static_assert(
-    offsetof(Lifeline__Session__V1__Response__MetadataEntryX170b5a46, value) == (offsetof(Lifeline__Session__V1__Response__MetadataEntryX170b5a46, key) + sizeof(((Lifeline__Session__V1__Response__MetadataEntryX170b5a46 *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Response__MetadataEntryX170b5a46 *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Response__MetadataEntryX170b5a46 *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Response__MetadataEntryX170b5a46 *)0)->value)),
+    offsetof(Lifeline__Session__V1__Response__MetadataEntry, value) == (offsetof(Lifeline__Session__V1__Response__MetadataEntry, key) + sizeof(((Lifeline__Session__V1__Response__MetadataEntry *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Response__MetadataEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Response__MetadataEntry *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Response__MetadataEntry *)0)->value)),
     "value of lifeline.session.v1.Response.MetadataEntry");
-static const Lifeline__Session__V1__Response__MetadataEntryX170b5a46 lifeline__session__v1__response__metadata_entry_x170b5a46__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__response__metadata_entry_x170b5a46__descriptor)};
-static const LifelineField lifeline__session__v1__response__metadata_entry_x170b5a46__fields[] = {
+static const Lifeline__Session__V1__Response__MetadataEntry lifeline__session__v1__response__metadata_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__response__metadata_entry__descriptor)};
+static const LifelineField lifeline__session__v1__response__metadata_entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Session__V1__Response__MetadataEntryX170b5a46, key),
+     .offset = offsetof(Lifeline__Session__V1__Response__MetadataEntry, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Session__V1__Response__MetadataEntryX170b5a46, value),
+     .offset = offsetof(Lifeline__Session__V1__Response__MetadataEntry, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char lifeline__session__v1__response__metadata_entry_x170b5a46__name_text[] = "key\000value";
-static const LifelineName lifeline__session__v1__response__metadata_entry_x170b5a46__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t lifeline__session__v1__response__metadata_entry_x170b5a46__name_order[] = {0, 2};
-const LifelineMessageTable lifeline__session__v1__response__metadata_entry_x170b5a46__table = {
+static const char lifeline__session__v1__response__metadata_entry__name_text[] = "key\000value";
+static const LifelineName lifeline__session__v1__response__metadata_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t lifeline__session__v1__response__metadata_entry__name_order[] = {0, 2};
+const LifelineMessageTable lifeline__session__v1__response__metadata_entry__table = {
     .full_name = "lifeline.session.v1.Response.MetadataEntry",
-    .default_instance = &lifeline__session__v1__response__metadata_entry_x170b5a46__default,
-    .fields = lifeline__session__v1__response__metadata_entry_x170b5a46__fields,
+    .default_instance = &lifeline__session__v1__response__metadata_entry__default,
+    .fields = lifeline__session__v1__response__metadata_entry__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Lifeline__Session__V1__Response__MetadataEntryX170b5a46),
+    .size = sizeof(Lifeline__Session__V1__Response__MetadataEntry),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Response__MetadataEntryX170b5a46, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Response__MetadataEntryX170b5a46, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Response__MetadataEntry, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Response__MetadataEntry, value), 0),
     },
-    .names = {.text = lifeline__session__v1__response__metadata_entry_x170b5a46__name_text, .names = lifeline__session__v1__response__metadata_entry_x170b5a46__name_entries, .order = lifeline__session__v1__response__metadata_entry_x170b5a46__name_order, .order_count = 2},
+    .names = {.text = lifeline__session__v1__response__metadata_entry__name_text, .names = lifeline__session__v1__response__metadata_entry__name_entries, .order = lifeline__session__v1__response__metadata_entry__name_order, .order_count = 2},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
 static const Lifeline__Session__V1__Cancel lifeline__session__v1__cancel__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__cancel__descriptor)};
@@ -1058,6 +1197,7 @@ const LifelineMessageTable lifeline__session__v1__cancel__table = {
         [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Lifeline__Session__V1__Cancel, serial), 0),
     },
     .names = {.text = lifeline__session__v1__cancel__name_text, .names = lifeline__session__v1__cancel__name_entries, .order = lifeline__session__v1__cancel__name_order, .order_count = 1},
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
 static const Lifeline__Session__V1__Blank lifeline__session__v1__blank__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__blank__descriptor)};
@@ -1071,5 +1211,6 @@ const LifelineMessageTable lifeline__session__v1__blank__table = {
     .dense_count = 0,
     .size = sizeof(Lifeline__Session__V1__Blank),
     .flags = 0,
+    .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 

@@ -7,6 +7,17 @@
 
 #include <stddef.h>
 
+static const char lifeline_file_test_2fimports_2fleft_2fitem_bytes[] =
+    "\012\034test/imports/left/item.proto\022\021test.imp"
+    "orts.left\042\024\012\004Item\022\014\012\004left\030\001 \001(\011b\006proto3";
+static const LifelineMessageTable *const lifeline_file_test_2fimports_2fleft_2fitem_messages[] = {
+    &test__imports__left__item__table,
+};
+const LifelineFile lifeline_file_test_2fimports_2fleft_2fitem = {
+    .path = "test/imports/left/item.proto", .bytes = lifeline_file_test_2fimports_2fleft_2fitem_bytes, .count = 79,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_test_2fimports_2fleft_2fitem_messages, .message_count = 1};
+
 static const Test__Imports__Left__Item test__imports__left__item__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__left__item__descriptor)};
 static const LifelineField test__imports__left__item__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
@@ -32,5 +43,6 @@ const LifelineMessageTable test__imports__left__item__table = {
         [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Imports__Left__Item, left), 0),
     },
     .names = {.text = test__imports__left__item__name_text, .names = test__imports__left__item__name_entries, .order = test__imports__left__item__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fimports_2fleft_2fitem,
 };
 

@@ -7,6 +7,18 @@
 
 #include <stddef.h>
 
+static const char lifeline_file_test_2fimports_2fright_2fitem_bytes[] =
+    "\012\035test/imports/right/item.proto\022\022test.im"
+    "ports.right\0425\012\004Item\022\015\012\005right\030\001 \001(\011\042\036\012\004Ki"
+    "nd\022\013\012\007UNKNOWN\020\000\022\011\012\005KNOWN\020\001";
+static const LifelineMessageTable *const lifeline_file_test_2fimports_2fright_2fitem_messages[] = {
+    &test__imports__right__item__table,
+};
+const LifelineFile lifeline_file_test_2fimports_2fright_2fitem = {
+    .path = "test/imports/right/item.proto", .bytes = lifeline_file_test_2fimports_2fright_2fitem_bytes, .count = 106,
+    .dependencies = NULL, .dependency_count = 0,
+    .messages = lifeline_file_test_2fimports_2fright_2fitem_messages, .message_count = 1};
+
 static const Test__Imports__Right__Item test__imports__right__item__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__right__item__descriptor)};
 static const LifelineField test__imports__right__item__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
@@ -32,5 +44,6 @@ const LifelineMessageTable test__imports__right__item__table = {
         [1] = LIFELINE_DISPATCH(BYTES, MARKED, 0xA, 1, offsetof(Test__Imports__Right__Item, right), offsetof(Test__Imports__Right__Item, has_right)),
     },
     .names = {.text = test__imports__right__item__name_text, .names = test__imports__right__item__name_entries, .order = test__imports__right__item__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fimports_2fright_2fitem,
 };
 
