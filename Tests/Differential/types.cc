@@ -59,6 +59,7 @@ DynamicTypes *dynamic_types = nullptr;
 
 std::map<std::pair<const LifelineMessageTable *, uint32_t>, const LifelineMessageTable *> extensions;
 
+// Of descriptors, C++ has an older version than we do.
 const Message *generated_prototype(const std::string &name) {
     const Descriptor *type = google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(name);
     bool is_usable = type != nullptr && type->file()->name() != "google/protobuf/descriptor.proto"

@@ -246,7 +246,7 @@ import Testing
 
     @Test func extensionsInTextFormat() throws {
         var options = TextFormatEncodingOptions(types: Self.types)
-        options.printsInOneLine = true
+        options.printInOneLine = true
         #expect(Self.full.textFormatString(options: options) == Self.fullText)
         let parsed = try Extendable(
             textFormatString: Self.fullText,
@@ -299,7 +299,7 @@ import Testing
     @Test func contentThatIsNotOfTheTypeIsPrintedByItsNumber() throws {
         let message = try Extendable(serializedBytes: Self.bytes("fa07020880" + "a80701" + "e80763"))
         var options = TextFormatEncodingOptions(types: Self.types)
-        options.printsInOneLine = true
+        options.printInOneLine = true
         let expected = #"[test.extending.a_bool]: true 127: "\010\200" 125: 99"#
         #expect(message.textFormatString(options: options) == expected)
         let json = try message.jsonString(options: JSONEncodingOptions(types: Self.types))
@@ -325,7 +325,7 @@ import Testing
         #expect(try Test_Extending_Set(jsonString: json, options: JSONDecodingOptions(types: Self.types)) == set)
 
         var options = TextFormatEncodingOptions(types: Self.types)
-        options.printsInOneLine = true
+        options.printInOneLine = true
         let text = #"[test.extending.Entry] { text: "t" set { [test.extending.heavy] { grams: 1 } } } "#
             + "[test.extending.heavy] { grams: 3 }"
         #expect(set.textFormatString(options: options) == text)

@@ -119,3 +119,80 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
+@frozen public struct Test_Imports_Extensions_owner: LifelineMessages.MessageExtension {
+    @inlinable public var value: String {
+        get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
+        set {
+            let fields = _mutableFields()
+            fields.pointee.has_value = 1
+            _message.assign(newValue, to: &fields.pointee.value)
+        }
+    }
+    /// Whether `value` is set.
+    @inlinable public var hasValue: Bool { _message.pointee.has_value != 0 }
+    /// Forgets `value`; it then reads as its default.
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    /// Calls `body` with the text of `value`, without a copy.
+    @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.pointee.has_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.value, body)
+    }
+
+    public typealias Extended = Google_Protobuf_MessageOptions
+    public typealias _Fields = CTestProtos.Test__Imports__OwnerX50b7c31c
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__owner_x50b7c31c__get_table() }
+    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+}
+
+@frozen public struct Test_Imports_Extensions_rank: LifelineMessages.MessageExtension {
+    @inlinable public var value: Int32 {
+        get { _message.pointee.has_value != 0 ? _message.pointee.value : 0 }
+        set {
+            let fields = _mutableFields()
+            fields.pointee.has_value = 1
+            fields.pointee.value = newValue
+        }
+    }
+    /// Whether `value` is set.
+    @inlinable public var hasValue: Bool { _message.pointee.has_value != 0 }
+    /// Forgets `value`; it then reads as its default.
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+
+    public typealias Extended = Google_Protobuf_FieldOptions
+    public typealias _Fields = CTestProtos.Test__Imports__RankX2fba573f
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__rank_x2fba573f__get_table() }
+    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+}
+
+extension Google_Protobuf_MessageOptions {
+    public var Test_Imports_owner: String {
+        get { self[Test_Imports_Extensions_owner.self] }
+        set { self[Test_Imports_Extensions_owner.self] = newValue }
+    }
+    /// Whether `Test_Imports_owner` is set.
+    public var hasTest_Imports_owner: Bool { hasExtension(Test_Imports_Extensions_owner.self) }
+    /// Forgets `Test_Imports_owner`; it then reads as its default.
+    public mutating func clearTest_Imports_owner() { clearExtension(Test_Imports_Extensions_owner.self) }
+}
+
+extension Google_Protobuf_FieldOptions {
+    public var Test_Imports_rank: Int32 {
+        get { self[Test_Imports_Extensions_rank.self] }
+        set { self[Test_Imports_Extensions_rank.self] = newValue }
+    }
+    /// Whether `Test_Imports_rank` is set.
+    public var hasTest_Imports_rank: Bool { hasExtension(Test_Imports_Extensions_rank.self) }
+    /// Forgets `Test_Imports_rank`; it then reads as its default.
+    public mutating func clearTest_Imports_rank() { clearExtension(Test_Imports_Extensions_rank.self) }
+}
+
+/// The extensions that test/imports/descriptors.proto declares.
+public let Test_Imports_Descriptors_Extensions = LifelineMessages.MessageRegistry([
+    Test_Imports_Extensions_owner.self,
+    Test_Imports_Extensions_rank.self,
+])
+

@@ -151,8 +151,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearInner() { _mutableFields().pointee.has_inner = 0 }
 
     @frozen public struct ExtensionsMessage: LifelineMessages.Message {
-        public typealias _Fields = CTestProtos.Test__Extending__Scope__Extensions
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__scope__extensions__get_table() }
+        public typealias _Fields = CTestProtos.Test__Extending__Scope__ExtensionsX722d6317
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__scope__extensions_x722d6317__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -185,8 +185,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
             public typealias Extended = Test_Extending_Weight
-            public typealias _Fields = CTestProtos.Test__Extending__Scope__Scope
-            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__scope__scope__get_table() }
+            public typealias _Fields = CTestProtos.Test__Extending__Scope__ScopeX6434137f
+            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__scope__scope_x6434137f__get_table() }
             public var _message: LifelineMessages.MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
             @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -215,8 +215,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             }
 
             public typealias Extended = Test_Extending_Weight
-            public typealias _Fields = CTestProtos.Test__Extending__Scope__Self
-            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__scope__self__get_table() }
+            public typealias _Fields = CTestProtos.Test__Extending__Scope__SelfXdc06d8eb
+            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__scope__self_xdc06d8eb__get_table() }
             public var _message: LifelineMessages.MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
             @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -310,8 +310,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
             public typealias Extended = Test_Extending_Set
-            public typealias _Fields = CTestProtos.Test__Extending__Entry__Entry
-            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__entry__entry__get_table() }
+            public typealias _Fields = CTestProtos.Test__Extending__Entry__EntryX9c90f27b
+            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__entry__entry_x9c90f27b__get_table() }
             public var _message: LifelineMessages.MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
             @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -341,8 +341,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__ADouble
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_double__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__ADoubleX098b5d0a
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_double_x098b5d0a__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -363,8 +363,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__AFloat
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_float__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__AFloatXc1497433
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_float_xc1497433__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -385,8 +385,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__AnInt64
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__an_int64__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__AnInt64X7768d348
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__an_int64_x7768d348__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -407,8 +407,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__AUint64
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_uint64__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__AUint64X747b7b35
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_uint64_x747b7b35__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -429,8 +429,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__AnInt32
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__an_int32__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__AnInt32Xe76134d3
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__an_int32_xe76134d3__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -451,8 +451,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__AFixed64
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_fixed64__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__AFixed64X25eff3e1
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_fixed64_x25eff3e1__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -473,8 +473,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__AFixed32
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_fixed32__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__AFixed32X0de30226
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_fixed32_x0de30226__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -495,8 +495,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__ABool
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_bool__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__ABoolXca9e2e23
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_bool_xca9e2e23__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -523,8 +523,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__AString
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_string__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__AStringX96e1aee2
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_string_x96e1aee2__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -550,8 +550,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__SomeBytes
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__some_bytes__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__SomeBytesX4a9eac1f
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__some_bytes_x4a9eac1f__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -572,8 +572,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__AUint32
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_uint32__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__AUint32X048319aa
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_uint32_x048319aa__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -594,8 +594,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__AnSfixed32
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__an_sfixed32__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__AnSfixed32Xe7e3b701
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__an_sfixed32_xe7e3b701__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -616,8 +616,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__AnSfixed64
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__an_sfixed64__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__AnSfixed64X5beb2962
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__an_sfixed64_x5beb2962__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -638,8 +638,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__ASint32
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_sint32__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__ASint32Xfa5ba060
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_sint32_xfa5ba060__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -660,8 +660,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__ASint64
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_sint64__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__ASint64X8e543a97
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_sint64_x8e543a97__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -682,8 +682,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__Size
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__size__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__SizeX5635fdde
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__size_x5635fdde__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -704,8 +704,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__Color
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__color__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__ColorXd625f416
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__color_xd625f416__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -737,8 +737,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__WeightN2
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__weight__n2__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__WeightX15ad4443
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__weight_x15ad4443__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -770,8 +770,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__PairN2
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__pair__n2__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__PairX9a37e4e7
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__pair_x9a37e4e7__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -800,8 +800,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__Numbers
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__numbers__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__NumbersXcb6d1c6f
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__numbers_xcb6d1c6f__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -830,8 +830,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__PackedNumbers
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__packed_numbers__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__PackedNumbersX13001082
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__packed_numbers_x13001082__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -860,8 +860,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__Sizes
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__sizes__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__SizesX63fe5757
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__sizes_x63fe5757__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -890,8 +890,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__Texts
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__texts__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__TextsX4cf6fb89
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__texts_x4cf6fb89__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -920,8 +920,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__Weights
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__weights__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__WeightsX4fc25790
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__weights_x4fc25790__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -950,8 +950,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__SpotN2
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__spot__n2__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__SpotX7fba551f
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__spot_x7fba551f__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -978,8 +978,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Extending__Name
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__name__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__NameX5384ddc4
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__name_x5384ddc4__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1005,8 +1005,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias Extended = Test_Extending_Weight
-    public typealias _Fields = CTestProtos.Test__Extending__Unit
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__unit__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__UnitXf261c7c5
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__unit_xf261c7c5__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1038,8 +1038,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
     public typealias Extended = Test_Extending_Set
-    public typealias _Fields = CTestProtos.Test__Extending__Heavy
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__heavy__get_table() }
+    public typealias _Fields = CTestProtos.Test__Extending__HeavyXa9673b1a
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__heavy_xa9673b1a__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

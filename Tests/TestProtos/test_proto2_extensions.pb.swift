@@ -2,6 +2,7 @@
 // swift-format-ignore-file
 
 public import CTestProtos
+public import LifelineDescriptorTypes
 public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
@@ -60,6 +61,42 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         /// Forgets `inner`; it then reads as its default.
         @inlinable public mutating func clearInner() { _mutableFields().pointee.has_inner = 0 }
 
+        public enum Extensions {
+            @frozen public struct scoped: LifelineMessages.MessageExtension {
+                @inlinable public var value: Test_Proto2_Extendable.Scope {
+                    _read { yield Test_Proto2_Extendable.Scope(_reading: _message.pointee.value, in: _message) }
+                    set {
+                        let fields = _mutableFields()
+                        fields.pointee.value = _message.copy(newValue)
+                    }
+                    _modify {
+                        let fields = _mutableFields()
+                        if fields.pointee.value == nil { fields.pointee.value = _message.create(Test_Proto2_Extendable.Scope.self) }
+                        let original = fields.pointee.value
+                        var lent = _message.lend(original, as: Test_Proto2_Extendable.Scope.self)
+                        fields.pointee.value = nil
+                        defer {
+                            let settled = _message.settle(&lent, from: original, as: Self._table)
+                            _message.fields.pointee.value = settled
+                        }
+                        yield &lent
+                    }
+                }
+                /// Whether `value` is set.
+                @inlinable public var hasValue: Bool { _message.pointee.value != nil }
+                /// Forgets `value`; it then reads as its default.
+                @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
+
+                public typealias Extended = Test_Proto2_Extendable
+                public typealias _Fields = CTestProtos.Test__Proto2__Extendable__ScopeXc665a60f__ScopedX625103f7
+                @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__get_table() }
+                public var _message: LifelineMessages.MessageReference<_Fields>
+                @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+                @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+            }
+
+        }
+
         public typealias _Fields = CTestProtos.Test__Proto2__Extendable__ScopeXc665a60f
         @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__extendable__scope_xc665a60f__get_table() }
         public var _message: LifelineMessages.MessageReference<_Fields>
@@ -73,4 +110,176 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
+
+@frozen public struct Test_Proto2_Extensions_note: LifelineMessages.MessageExtension {
+    @inlinable public var value: String {
+        get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
+        set {
+            let fields = _mutableFields()
+            fields.pointee.has_value = 1
+            _message.assign(newValue, to: &fields.pointee.value)
+        }
+    }
+    /// Whether `value` is set.
+    @inlinable public var hasValue: Bool { _message.pointee.has_value != 0 }
+    /// Forgets `value`; it then reads as its default.
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    /// Calls `body` with the text of `value`, without a copy.
+    @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _message.pointee.has_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
+        return try _message.withUTF8Span(_message.pointee.value, body)
+    }
+
+    public typealias Extended = Google_Protobuf_MessageOptions
+    public typealias _Fields = CTestProtos.Test__Proto2__NoteXd4ee0a01
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__note_xd4ee0a01__get_table() }
+    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+}
+
+@frozen public struct Test_Proto2_Extensions_marker: LifelineMessages.MessageExtension {
+    @inlinable public var value: Test_Proto2_Marker {
+        _read { yield Test_Proto2_Marker(_reading: _message.pointee.value, in: _message) }
+        set {
+            let fields = _mutableFields()
+            fields.pointee.value = _message.copy(newValue)
+        }
+        _modify {
+            let fields = _mutableFields()
+            if fields.pointee.value == nil { fields.pointee.value = _message.create(Test_Proto2_Marker.self) }
+            let original = fields.pointee.value
+            var lent = _message.lend(original, as: Test_Proto2_Marker.self)
+            fields.pointee.value = nil
+            defer {
+                let settled = _message.settle(&lent, from: original, as: Self._table)
+                _message.fields.pointee.value = settled
+            }
+            yield &lent
+        }
+    }
+    /// Whether `value` is set.
+    @inlinable public var hasValue: Bool { _message.pointee.value != nil }
+    /// Forgets `value`; it then reads as its default.
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
+
+    public typealias Extended = Google_Protobuf_FieldOptions
+    public typealias _Fields = CTestProtos.Test__Proto2__MarkerX777c8fab
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__marker_x777c8fab__get_table() }
+    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+}
+
+@frozen public struct Test_Proto2_Extensions_count: LifelineMessages.MessageExtension {
+    @inlinable public var value: Int32 {
+        get { _message.pointee.has_value != 0 ? _message.pointee.value : 0 }
+        set {
+            let fields = _mutableFields()
+            fields.pointee.has_value = 1
+            fields.pointee.value = newValue
+        }
+    }
+    /// Whether `value` is set.
+    @inlinable public var hasValue: Bool { _message.pointee.has_value != 0 }
+    /// Forgets `value`; it then reads as its default.
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+
+    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Fields = CTestProtos.Test__Proto2__CountXc2ebd070
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__count_xc2ebd070__get_table() }
+    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+}
+
+@frozen public struct Test_Proto2_Extensions_words: LifelineMessages.MessageExtension {
+    @inlinable public var value: LifelineMessages.RepeatedField<String> {
+        _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
+        set {
+            let fields = _mutableFields()
+            let list = _message.copy(newValue)
+            fields.pointee.value = list._elements
+            fields.pointee.n_value = list.count
+        }
+        _modify {
+            let fields = _mutableFields()
+            var list = _message.lend(fields.pointee.value, count: fields.pointee.n_value, of: String.self)
+            (fields.pointee.value, fields.pointee.n_value) = (nil, 0)
+            defer {
+                _message.settle(&list, as: Self._table)
+                _message.fields.pointee.value = list._elements
+                _message.fields.pointee.n_value = list.count
+            }
+            yield &list
+        }
+    }
+
+    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Fields = CTestProtos.Test__Proto2__WordsXd1d7787e
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__words_xd1d7787e__get_table() }
+    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+}
+
+extension Google_Protobuf_MessageOptions {
+    public var Test_Proto2_note: String {
+        get { self[Test_Proto2_Extensions_note.self] }
+        set { self[Test_Proto2_Extensions_note.self] = newValue }
+    }
+    /// Whether `Test_Proto2_note` is set.
+    public var hasTest_Proto2_note: Bool { hasExtension(Test_Proto2_Extensions_note.self) }
+    /// Forgets `Test_Proto2_note`; it then reads as its default.
+    public mutating func clearTest_Proto2_note() { clearExtension(Test_Proto2_Extensions_note.self) }
+}
+
+extension Google_Protobuf_FieldOptions {
+    public var Test_Proto2_marker: Test_Proto2_Marker {
+        get { self[Test_Proto2_Extensions_marker.self] }
+        set { self[Test_Proto2_Extensions_marker.self] = newValue }
+    }
+    /// Whether `Test_Proto2_marker` is set.
+    public var hasTest_Proto2_marker: Bool { hasExtension(Test_Proto2_Extensions_marker.self) }
+    /// Forgets `Test_Proto2_marker`; it then reads as its default.
+    public mutating func clearTest_Proto2_marker() { clearExtension(Test_Proto2_Extensions_marker.self) }
+}
+
+extension Test_Proto2_Extendable {
+    public var Test_Proto2_count: Int32 {
+        get { self[Test_Proto2_Extensions_count.self] }
+        set { self[Test_Proto2_Extensions_count.self] = newValue }
+    }
+    /// Whether `Test_Proto2_count` is set.
+    public var hasTest_Proto2_count: Bool { hasExtension(Test_Proto2_Extensions_count.self) }
+    /// Forgets `Test_Proto2_count`; it then reads as its default.
+    public mutating func clearTest_Proto2_count() { clearExtension(Test_Proto2_Extensions_count.self) }
+}
+
+extension Test_Proto2_Extendable {
+    public var Test_Proto2_words: LifelineMessages.RepeatedField<String> {
+        get { self[Test_Proto2_Extensions_words.self] }
+        set { self[Test_Proto2_Extensions_words.self] = newValue }
+    }
+}
+
+extension Test_Proto2_Extendable {
+    public var Test_Proto2_Extendable_Scope_scoped: Test_Proto2_Extendable.Scope {
+        get { self[Test_Proto2_Extendable.Scope.Extensions.scoped.self] }
+        set { self[Test_Proto2_Extendable.Scope.Extensions.scoped.self] = newValue }
+    }
+    /// Whether `Test_Proto2_Extendable_Scope_scoped` is set.
+    public var hasTest_Proto2_Extendable_Scope_scoped: Bool { hasExtension(Test_Proto2_Extendable.Scope.Extensions.scoped.self) }
+    /// Forgets `Test_Proto2_Extendable_Scope_scoped`; it then reads as its default.
+    public mutating func clearTest_Proto2_Extendable_Scope_scoped() { clearExtension(Test_Proto2_Extendable.Scope.Extensions.scoped.self) }
+}
+
+/// The extensions that test/proto2/extensions.proto declares.
+public let Test_Proto2_Extensions_Extensions = LifelineMessages.MessageRegistry([
+    Test_Proto2_Extensions_note.self,
+    Test_Proto2_Extensions_marker.self,
+    Test_Proto2_Extensions_count.self,
+    Test_Proto2_Extensions_words.self,
+    Test_Proto2_Extendable.Scope.Extensions.scoped.self,
+])
 

@@ -21,8 +21,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias Extended = Test_Proto2_Extendable
-    public typealias _Fields = CTestProtos.Test__Proto2__Ratio
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__ratio__get_table() }
+    public typealias _Fields = CTestProtos.Test__Proto2__RatioX604cb6c0
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__ratio_x604cb6c0__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

@@ -2,8 +2,8 @@
 // swift-format-ignore-file
 
 public import CTestServices
+public import LifelineDescriptorTypes
 public import LifelineMessages
-public import LifelineWellKnownTypes
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
@@ -155,8 +155,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
 
     public typealias Extended = Google_Protobuf_MethodOptions
-    public typealias _Fields = CTestServices.Test__Realistic__Routes__RouteN2
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__routes__route__n2__get_table() }
+    public typealias _Fields = CTestServices.Test__Realistic__Routes__RouteX415be362
+    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__routes__route_x415be362__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -185,8 +185,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias Extended = Google_Protobuf_MethodOptions
-    public typealias _Fields = CTestServices.Test__Realistic__Routes__Scopes
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__routes__scopes__get_table() }
+    public typealias _Fields = CTestServices.Test__Realistic__Routes__ScopesX9fab51a4
+    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__routes__scopes_x9fab51a4__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -215,8 +215,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias Extended = Google_Protobuf_ServiceOptions
-    public typealias _Fields = CTestServices.Test__Realistic__Routes__DefaultHost
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__routes__default_host__get_table() }
+    public typealias _Fields = CTestServices.Test__Realistic__Routes__DefaultHostX04de3d31
+    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__routes__default_host_x04de3d31__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }

@@ -37,7 +37,7 @@ static const char lifeline_file_test_2fcomments_2fdeprecated_bytes[] =
     "to3";
 static const LifelineMessageTable *const lifeline_file_test_2fcomments_2fdeprecated_messages[] = {
     &test__comments__deprecated__table,
-    &test__comments__deprecated__mapped_entry__table,
+    &test__comments__deprecated__mapped_entry_xe7f3fbad__table,
 };
 const LifelineFile lifeline_file_test_2fcomments_2fdeprecated = {
     .path = "test/comments/deprecated.proto", .bytes = lifeline_file_test_2fcomments_2fdeprecated_bytes, .count = 563,
@@ -65,7 +65,7 @@ static const LifelineField test__comments__deprecated__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Comments__Deprecated, mapped),
      .quantifier_offset = offsetof(Test__Comments__Deprecated, n_mapped), .encoded_tag = 0x2200000000000001,
-     .message = &test__comments__deprecated__mapped_entry__table, .enumeration = NULL},
+     .message = &test__comments__deprecated__mapped_entry_xe7f3fbad__table, .enumeration = NULL},
     {.number = 5, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Comments__Deprecated, nested),
@@ -108,41 +108,41 @@ const LifelineMessageTable test__comments__deprecated__table = {
     .file = &lifeline_file_test_2fcomments_2fdeprecated,
 };
 
-_Static_assert(offsetof(Test__Comments__Deprecated__MappedEntry, key) == sizeof(ProtobufCMessage), "key of test.comments.Deprecated.MappedEntry");
+_Static_assert(offsetof(Test__Comments__Deprecated__MappedEntryXe7f3fbad, key) == sizeof(ProtobufCMessage), "key of test.comments.Deprecated.MappedEntry");
 _Static_assert(
-    offsetof(Test__Comments__Deprecated__MappedEntry, value) == (offsetof(Test__Comments__Deprecated__MappedEntry, key) + sizeof(((Test__Comments__Deprecated__MappedEntry *)0)->key) + _Alignof(__typeof__(((Test__Comments__Deprecated__MappedEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Comments__Deprecated__MappedEntry *)0)->value)) * _Alignof(__typeof__(((Test__Comments__Deprecated__MappedEntry *)0)->value)),
+    offsetof(Test__Comments__Deprecated__MappedEntryXe7f3fbad, value) == (offsetof(Test__Comments__Deprecated__MappedEntryXe7f3fbad, key) + sizeof(((Test__Comments__Deprecated__MappedEntryXe7f3fbad *)0)->key) + _Alignof(__typeof__(((Test__Comments__Deprecated__MappedEntryXe7f3fbad *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Comments__Deprecated__MappedEntryXe7f3fbad *)0)->value)) * _Alignof(__typeof__(((Test__Comments__Deprecated__MappedEntryXe7f3fbad *)0)->value)),
     "value of test.comments.Deprecated.MappedEntry");
-static const Test__Comments__Deprecated__MappedEntry test__comments__deprecated__mapped_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__comments__deprecated__mapped_entry__descriptor)};
-static const LifelineField test__comments__deprecated__mapped_entry__fields[] = {
+static const Test__Comments__Deprecated__MappedEntryXe7f3fbad test__comments__deprecated__mapped_entry_xe7f3fbad__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__comments__deprecated__mapped_entry_xe7f3fbad__descriptor)};
+static const LifelineField test__comments__deprecated__mapped_entry_xe7f3fbad__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Comments__Deprecated__MappedEntry, key),
+     .offset = offsetof(Test__Comments__Deprecated__MappedEntryXe7f3fbad, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Comments__Deprecated__MappedEntry, value),
+     .offset = offsetof(Test__Comments__Deprecated__MappedEntryXe7f3fbad, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &test__comments__deprecated__table, .enumeration = NULL},
 };
-static const char test__comments__deprecated__mapped_entry__name_text[] = "key\000value";
-static const LifelineName test__comments__deprecated__mapped_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__comments__deprecated__mapped_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__comments__deprecated__mapped_entry__table = {
+static const char test__comments__deprecated__mapped_entry_xe7f3fbad__name_text[] = "key\000value";
+static const LifelineName test__comments__deprecated__mapped_entry_xe7f3fbad__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__comments__deprecated__mapped_entry_xe7f3fbad__name_order[] = {0, 2};
+const LifelineMessageTable test__comments__deprecated__mapped_entry_xe7f3fbad__table = {
     .full_name = "test.comments.Deprecated.MappedEntry",
-    .default_instance = &test__comments__deprecated__mapped_entry__default,
-    .fields = test__comments__deprecated__mapped_entry__fields,
+    .default_instance = &test__comments__deprecated__mapped_entry_xe7f3fbad__default,
+    .fields = test__comments__deprecated__mapped_entry_xe7f3fbad__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Comments__Deprecated__MappedEntry),
+    .size = sizeof(Test__Comments__Deprecated__MappedEntryXe7f3fbad),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Comments__Deprecated__MappedEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Comments__Deprecated__MappedEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Comments__Deprecated__MappedEntryXe7f3fbad, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Comments__Deprecated__MappedEntryXe7f3fbad, value), 0),
     },
-    .names = {.text = test__comments__deprecated__mapped_entry__name_text, .names = test__comments__deprecated__mapped_entry__name_entries, .order = test__comments__deprecated__mapped_entry__name_order, .order_count = 2},
+    .names = {.text = test__comments__deprecated__mapped_entry_xe7f3fbad__name_text, .names = test__comments__deprecated__mapped_entry_xe7f3fbad__name_entries, .order = test__comments__deprecated__mapped_entry_xe7f3fbad__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fcomments_2fdeprecated,
 };
 

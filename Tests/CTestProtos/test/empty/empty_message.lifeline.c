@@ -20,7 +20,7 @@ static const char lifeline_file_test_2fempty_2fempty_5fmessage_bytes[] =
 static const LifelineMessageTable *const lifeline_file_test_2fempty_2fempty_5fmessage_messages[] = {
     &test__empty__nothing__table,
     &test__empty__holds_nothing__table,
-    &test__empty__holds_nothing__mapped_entry__table,
+    &test__empty__holds_nothing__mapped_entry_x8cddced4__table,
 };
 const LifelineFile lifeline_file_test_2fempty_2fempty_5fmessage = {
     .path = "test/empty/empty_message.proto", .bytes = lifeline_file_test_2fempty_2fempty_5fmessage_bytes, .count = 328,
@@ -57,7 +57,7 @@ static const LifelineField test__empty__holds_nothing__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Empty__HoldsNothing, mapped),
      .quantifier_offset = offsetof(Test__Empty__HoldsNothing, n_mapped), .encoded_tag = 0x1a00000000000001,
-     .message = &test__empty__holds_nothing__mapped_entry__table, .enumeration = NULL},
+     .message = &test__empty__holds_nothing__mapped_entry_x8cddced4__table, .enumeration = NULL},
     {.number = 4, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Empty__HoldsNothing, chosen),
@@ -87,41 +87,41 @@ const LifelineMessageTable test__empty__holds_nothing__table = {
     .file = &lifeline_file_test_2fempty_2fempty_5fmessage,
 };
 
-_Static_assert(offsetof(Test__Empty__HoldsNothing__MappedEntry, key) == sizeof(ProtobufCMessage), "key of test.empty.HoldsNothing.MappedEntry");
+_Static_assert(offsetof(Test__Empty__HoldsNothing__MappedEntryX8cddced4, key) == sizeof(ProtobufCMessage), "key of test.empty.HoldsNothing.MappedEntry");
 _Static_assert(
-    offsetof(Test__Empty__HoldsNothing__MappedEntry, value) == (offsetof(Test__Empty__HoldsNothing__MappedEntry, key) + sizeof(((Test__Empty__HoldsNothing__MappedEntry *)0)->key) + _Alignof(__typeof__(((Test__Empty__HoldsNothing__MappedEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Empty__HoldsNothing__MappedEntry *)0)->value)) * _Alignof(__typeof__(((Test__Empty__HoldsNothing__MappedEntry *)0)->value)),
+    offsetof(Test__Empty__HoldsNothing__MappedEntryX8cddced4, value) == (offsetof(Test__Empty__HoldsNothing__MappedEntryX8cddced4, key) + sizeof(((Test__Empty__HoldsNothing__MappedEntryX8cddced4 *)0)->key) + _Alignof(__typeof__(((Test__Empty__HoldsNothing__MappedEntryX8cddced4 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Empty__HoldsNothing__MappedEntryX8cddced4 *)0)->value)) * _Alignof(__typeof__(((Test__Empty__HoldsNothing__MappedEntryX8cddced4 *)0)->value)),
     "value of test.empty.HoldsNothing.MappedEntry");
-static const Test__Empty__HoldsNothing__MappedEntry test__empty__holds_nothing__mapped_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__empty__holds_nothing__mapped_entry__descriptor)};
-static const LifelineField test__empty__holds_nothing__mapped_entry__fields[] = {
+static const Test__Empty__HoldsNothing__MappedEntryX8cddced4 test__empty__holds_nothing__mapped_entry_x8cddced4__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__empty__holds_nothing__mapped_entry_x8cddced4__descriptor)};
+static const LifelineField test__empty__holds_nothing__mapped_entry_x8cddced4__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_BOOL),
-     .offset = offsetof(Test__Empty__HoldsNothing__MappedEntry, key),
+     .offset = offsetof(Test__Empty__HoldsNothing__MappedEntryX8cddced4, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Empty__HoldsNothing__MappedEntry, value),
+     .offset = offsetof(Test__Empty__HoldsNothing__MappedEntryX8cddced4, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &test__empty__nothing__table, .enumeration = NULL},
 };
-static const char test__empty__holds_nothing__mapped_entry__name_text[] = "key\000value";
-static const LifelineName test__empty__holds_nothing__mapped_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__empty__holds_nothing__mapped_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__empty__holds_nothing__mapped_entry__table = {
+static const char test__empty__holds_nothing__mapped_entry_x8cddced4__name_text[] = "key\000value";
+static const LifelineName test__empty__holds_nothing__mapped_entry_x8cddced4__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__empty__holds_nothing__mapped_entry_x8cddced4__name_order[] = {0, 2};
+const LifelineMessageTable test__empty__holds_nothing__mapped_entry_x8cddced4__table = {
     .full_name = "test.empty.HoldsNothing.MappedEntry",
-    .default_instance = &test__empty__holds_nothing__mapped_entry__default,
-    .fields = test__empty__holds_nothing__mapped_entry__fields,
+    .default_instance = &test__empty__holds_nothing__mapped_entry_x8cddced4__default,
+    .fields = test__empty__holds_nothing__mapped_entry_x8cddced4__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Empty__HoldsNothing__MappedEntry),
+    .size = sizeof(Test__Empty__HoldsNothing__MappedEntryX8cddced4),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x8, 0, offsetof(Test__Empty__HoldsNothing__MappedEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Empty__HoldsNothing__MappedEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x8, 0, offsetof(Test__Empty__HoldsNothing__MappedEntryX8cddced4, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Empty__HoldsNothing__MappedEntryX8cddced4, value), 0),
     },
-    .names = {.text = test__empty__holds_nothing__mapped_entry__name_text, .names = test__empty__holds_nothing__mapped_entry__name_entries, .order = test__empty__holds_nothing__mapped_entry__name_order, .order_count = 2},
+    .names = {.text = test__empty__holds_nothing__mapped_entry_x8cddced4__name_text, .names = test__empty__holds_nothing__mapped_entry_x8cddced4__name_entries, .order = test__empty__holds_nothing__mapped_entry_x8cddced4__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fempty_2fempty_5fmessage,
 };
 

@@ -56,7 +56,7 @@ static const LifelineFile *const lifeline_file_test_2fimports_2fdescriptors_depe
 };
 static const LifelineMessageTable *const lifeline_file_test_2fimports_2fdescriptors_messages[] = {
     &test__imports__schema__table,
-    &test__imports__schema__field_options_entry__table,
+    &test__imports__schema__field_options_entry_xd5dfd7da__table,
 };
 const LifelineFile lifeline_file_test_2fimports_2fdescriptors = {
     .path = "test/imports/descriptors.proto", .bytes = lifeline_file_test_2fimports_2fdescriptors_bytes, .count = 611,
@@ -74,7 +74,7 @@ static const LifelineField test__imports__schema__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Imports__Schema, field_options),
      .quantifier_offset = offsetof(Test__Imports__Schema, n_field_options), .encoded_tag = 0x1200000000000001,
-     .message = &test__imports__schema__field_options_entry__table, .enumeration = NULL},
+     .message = &test__imports__schema__field_options_entry_xd5dfd7da__table, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = 0,
      .offset = offsetof(Test__Imports__Schema, editions),
@@ -113,41 +113,93 @@ const LifelineMessageTable test__imports__schema__table = {
     .file = &lifeline_file_test_2fimports_2fdescriptors,
 };
 
-_Static_assert(offsetof(Test__Imports__Schema__FieldOptionsEntry, key) == sizeof(ProtobufCMessage), "key of test.imports.Schema.FieldOptionsEntry");
+_Static_assert(offsetof(Test__Imports__Schema__FieldOptionsEntryXd5dfd7da, key) == sizeof(ProtobufCMessage), "key of test.imports.Schema.FieldOptionsEntry");
 _Static_assert(
-    offsetof(Test__Imports__Schema__FieldOptionsEntry, value) == (offsetof(Test__Imports__Schema__FieldOptionsEntry, key) + sizeof(((Test__Imports__Schema__FieldOptionsEntry *)0)->key) + _Alignof(__typeof__(((Test__Imports__Schema__FieldOptionsEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Imports__Schema__FieldOptionsEntry *)0)->value)) * _Alignof(__typeof__(((Test__Imports__Schema__FieldOptionsEntry *)0)->value)),
+    offsetof(Test__Imports__Schema__FieldOptionsEntryXd5dfd7da, value) == (offsetof(Test__Imports__Schema__FieldOptionsEntryXd5dfd7da, key) + sizeof(((Test__Imports__Schema__FieldOptionsEntryXd5dfd7da *)0)->key) + _Alignof(__typeof__(((Test__Imports__Schema__FieldOptionsEntryXd5dfd7da *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Imports__Schema__FieldOptionsEntryXd5dfd7da *)0)->value)) * _Alignof(__typeof__(((Test__Imports__Schema__FieldOptionsEntryXd5dfd7da *)0)->value)),
     "value of test.imports.Schema.FieldOptionsEntry");
-static const Test__Imports__Schema__FieldOptionsEntry test__imports__schema__field_options_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__schema__field_options_entry__descriptor)};
-static const LifelineField test__imports__schema__field_options_entry__fields[] = {
+static const Test__Imports__Schema__FieldOptionsEntryXd5dfd7da test__imports__schema__field_options_entry_xd5dfd7da__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__schema__field_options_entry_xd5dfd7da__descriptor)};
+static const LifelineField test__imports__schema__field_options_entry_xd5dfd7da__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Imports__Schema__FieldOptionsEntry, key),
+     .offset = offsetof(Test__Imports__Schema__FieldOptionsEntryXd5dfd7da, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Imports__Schema__FieldOptionsEntry, value),
+     .offset = offsetof(Test__Imports__Schema__FieldOptionsEntryXd5dfd7da, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &google__protobuf__field_options__table, .enumeration = NULL},
 };
-static const char test__imports__schema__field_options_entry__name_text[] = "key\000value";
-static const LifelineName test__imports__schema__field_options_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__imports__schema__field_options_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__imports__schema__field_options_entry__table = {
+static const char test__imports__schema__field_options_entry_xd5dfd7da__name_text[] = "key\000value";
+static const LifelineName test__imports__schema__field_options_entry_xd5dfd7da__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__imports__schema__field_options_entry_xd5dfd7da__name_order[] = {0, 2};
+const LifelineMessageTable test__imports__schema__field_options_entry_xd5dfd7da__table = {
     .full_name = "test.imports.Schema.FieldOptionsEntry",
-    .default_instance = &test__imports__schema__field_options_entry__default,
-    .fields = test__imports__schema__field_options_entry__fields,
+    .default_instance = &test__imports__schema__field_options_entry_xd5dfd7da__default,
+    .fields = test__imports__schema__field_options_entry_xd5dfd7da__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Imports__Schema__FieldOptionsEntry),
+    .size = sizeof(Test__Imports__Schema__FieldOptionsEntryXd5dfd7da),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_REQUIRED | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Imports__Schema__FieldOptionsEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__Schema__FieldOptionsEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Imports__Schema__FieldOptionsEntryXd5dfd7da, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__Schema__FieldOptionsEntryXd5dfd7da, value), 0),
     },
-    .names = {.text = test__imports__schema__field_options_entry__name_text, .names = test__imports__schema__field_options_entry__name_entries, .order = test__imports__schema__field_options_entry__name_order, .order_count = 2},
+    .names = {.text = test__imports__schema__field_options_entry_xd5dfd7da__name_text, .names = test__imports__schema__field_options_entry_xd5dfd7da__name_entries, .order = test__imports__schema__field_options_entry_xd5dfd7da__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fimports_2fdescriptors,
+};
+
+static const Test__Imports__OwnerX50b7c31c test__imports__owner_x50b7c31c__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__owner_x50b7c31c__descriptor)};
+static const LifelineField test__imports__owner_x50b7c31c__fields[] = {
+    {.number = 50001, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Test__Imports__OwnerX50b7c31c, value),
+     .quantifier_offset = offsetof(Test__Imports__OwnerX50b7c31c, has_value), .encoded_tag = 0x18b58a0000000003,
+     .message = NULL, .enumeration = NULL},
+};
+static const char test__imports__owner_x50b7c31c__name_text[] = "[test.imports.owner]";
+static const LifelineName test__imports__owner_x50b7c31c__name_entries[] = {{0, 20}, {0, 20}};
+static const uint32_t test__imports__owner_x50b7c31c__name_order[] = {0};
+const LifelineMessageTable test__imports__owner_x50b7c31c__table = {
+    .full_name = "test.imports.owner",
+    .default_instance = &test__imports__owner_x50b7c31c__default,
+    .fields = test__imports__owner_x50b7c31c__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 1,
+    .dense_count = 0,
+    .size = sizeof(Test__Imports__OwnerX50b7c31c),
+    .flags = LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
+    .names = {.text = test__imports__owner_x50b7c31c__name_text, .names = test__imports__owner_x50b7c31c__name_entries, .order = test__imports__owner_x50b7c31c__name_order, .order_count = 1},
+    .extended = &google__protobuf__message_options__table,
+    .file = &lifeline_file_test_2fimports_2fdescriptors,
+};
+
+static const Test__Imports__RankX2fba573f test__imports__rank_x2fba573f__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__rank_x2fba573f__descriptor)};
+static const LifelineField test__imports__rank_x2fba573f__fields[] = {
+    {.number = 50002, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_FLAG,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_INT32),
+     .offset = offsetof(Test__Imports__RankX2fba573f, value),
+     .quantifier_offset = offsetof(Test__Imports__RankX2fba573f, has_value), .encoded_tag = 0x18b5900000000003,
+     .message = NULL, .enumeration = NULL},
+};
+static const char test__imports__rank_x2fba573f__name_text[] = "[test.imports.rank]";
+static const LifelineName test__imports__rank_x2fba573f__name_entries[] = {{0, 19}, {0, 19}};
+static const uint32_t test__imports__rank_x2fba573f__name_order[] = {0};
+const LifelineMessageTable test__imports__rank_x2fba573f__table = {
+    .full_name = "test.imports.rank",
+    .default_instance = &test__imports__rank_x2fba573f__default,
+    .fields = test__imports__rank_x2fba573f__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 1,
+    .dense_count = 0,
+    .size = sizeof(Test__Imports__RankX2fba573f),
+    .flags = 0,
+    .names = {.text = test__imports__rank_x2fba573f__name_text, .names = test__imports__rank_x2fba573f__name_entries, .order = test__imports__rank_x2fba573f__name_order, .order_count = 1},
+    .extended = &google__protobuf__field_options__table,
     .file = &lifeline_file_test_2fimports_2fdescriptors,
 };
 

@@ -7,7 +7,7 @@
 #endif
 
 #include "test/imports/descriptors.pb-c.h"
-static const ProtobufCFieldDescriptor test__imports__schema__field_options_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor test__imports__schema__field_options_entry_xd5dfd7da__field_descriptors[2] =
 {
   {
     "key",
@@ -15,7 +15,7 @@ static const ProtobufCFieldDescriptor test__imports__schema__field_options_entry
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_BYTES,
     0,   /* quantifier_offset */
-    offsetof(Test__Imports__Schema__FieldOptionsEntry, key),
+    offsetof(Test__Imports__Schema__FieldOptionsEntryXd5dfd7da, key),
     NULL,
     NULL,
     0,             /* flags */
@@ -27,34 +27,34 @@ static const ProtobufCFieldDescriptor test__imports__schema__field_options_entry
     PROTOBUF_C_LABEL_REQUIRED,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Imports__Schema__FieldOptionsEntry, value),
+    offsetof(Test__Imports__Schema__FieldOptionsEntryXd5dfd7da, value),
     &google__protobuf__field_options__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__imports__schema__field_options_entry__field_indices_by_name[] = {
+static const unsigned test__imports__schema__field_options_entry_xd5dfd7da__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange test__imports__schema__field_options_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__imports__schema__field_options_entry_xd5dfd7da__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor test__imports__schema__field_options_entry__descriptor =
+const ProtobufCMessageDescriptor test__imports__schema__field_options_entry_xd5dfd7da__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.imports.Schema.FieldOptionsEntry",
-  "FieldOptionsEntry",
-  "Test__Imports__Schema__FieldOptionsEntry",
+  "test.imports.Schema.FieldOptionsEntry_xd5dfd7da",
+  "FieldOptionsEntryXd5dfd7da",
+  "Test__Imports__Schema__FieldOptionsEntryXd5dfd7da",
   "test.imports",
-  sizeof(Test__Imports__Schema__FieldOptionsEntry),
+  sizeof(Test__Imports__Schema__FieldOptionsEntryXd5dfd7da),
   2,
-  test__imports__schema__field_options_entry__field_descriptors,
-  test__imports__schema__field_options_entry__field_indices_by_name,
-  1,  test__imports__schema__field_options_entry__number_ranges,
+  test__imports__schema__field_options_entry_xd5dfd7da__field_descriptors,
+  test__imports__schema__field_options_entry_xd5dfd7da__field_indices_by_name,
+  1,  test__imports__schema__field_options_entry_xd5dfd7da__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -79,7 +79,7 @@ static const ProtobufCFieldDescriptor test__imports__schema__field_descriptors[5
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Test__Imports__Schema, n_field_options),
     offsetof(Test__Imports__Schema, field_options),
-    &test__imports__schema__field_options_entry__descriptor,
+    &test__imports__schema__field_options_entry_xd5dfd7da__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -145,6 +145,82 @@ const ProtobufCMessageDescriptor test__imports__schema__descriptor =
   test__imports__schema__field_descriptors,
   test__imports__schema__field_indices_by_name,
   1,  test__imports__schema__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor test__imports__owner_x50b7c31c__field_descriptors[1] =
+{
+  {
+    "value",
+    50001,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Test__Imports__OwnerX50b7c31c, has_value),
+    offsetof(Test__Imports__OwnerX50b7c31c, value),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned test__imports__owner_x50b7c31c__field_indices_by_name[] = {
+  0,   /* field[0] = value */
+};
+static const ProtobufCIntRange test__imports__owner_x50b7c31c__number_ranges[1 + 1] =
+{
+  { 50001, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor test__imports__owner_x50b7c31c__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "test.imports.owner_x50b7c31c",
+  "OwnerX50b7c31c",
+  "Test__Imports__OwnerX50b7c31c",
+  "test.imports",
+  sizeof(Test__Imports__OwnerX50b7c31c),
+  1,
+  test__imports__owner_x50b7c31c__field_descriptors,
+  test__imports__owner_x50b7c31c__field_indices_by_name,
+  1,  test__imports__owner_x50b7c31c__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor test__imports__rank_x2fba573f__field_descriptors[1] =
+{
+  {
+    "value",
+    50002,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_INT32,
+    offsetof(Test__Imports__RankX2fba573f, has_value),
+    offsetof(Test__Imports__RankX2fba573f, value),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned test__imports__rank_x2fba573f__field_indices_by_name[] = {
+  0,   /* field[0] = value */
+};
+static const ProtobufCIntRange test__imports__rank_x2fba573f__number_ranges[1 + 1] =
+{
+  { 50002, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor test__imports__rank_x2fba573f__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "test.imports.rank_x2fba573f",
+  "RankX2fba573f",
+  "Test__Imports__RankX2fba573f",
+  "test.imports",
+  sizeof(Test__Imports__RankX2fba573f),
+  1,
+  test__imports__rank_x2fba573f__field_descriptors,
+  test__imports__rank_x2fba573f__field_indices_by_name,
+  1,  test__imports__rank_x2fba573f__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };

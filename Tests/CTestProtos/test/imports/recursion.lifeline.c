@@ -27,9 +27,9 @@ static const char lifeline_file_test_2fimports_2frecursion_bytes[] =
     ".imports.Eggb\006proto3";
 static const LifelineMessageTable *const lifeline_file_test_2fimports_2frecursion_messages[] = {
     &test__imports__tree__table,
-    &test__imports__tree__named_entry__table,
-    &test__imports__tree__leaf__table,
-    &test__imports__tree__leaf__vein__table,
+    &test__imports__tree__named_entry_x6bf8640a__table,
+    &test__imports__tree__leaf_xef3ed9f1__table,
+    &test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__table,
     &test__imports__egg__table,
     &test__imports__hen__table,
 };
@@ -64,7 +64,7 @@ static const LifelineField test__imports__tree__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Imports__Tree, named),
      .quantifier_offset = offsetof(Test__Imports__Tree, n_named), .encoded_tag = 0x2a00000000000001,
-     .message = &test__imports__tree__named_entry__table, .enumeration = NULL},
+     .message = &test__imports__tree__named_entry_x6bf8640a__table, .enumeration = NULL},
     {.number = 6, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Imports__Tree, branch),
@@ -74,7 +74,7 @@ static const LifelineField test__imports__tree__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Imports__Tree, leaf),
      .quantifier_offset = offsetof(Test__Imports__Tree, grafted_case), .encoded_tag = 0x3a00000000000001,
-     .message = &test__imports__tree__leaf__table, .enumeration = NULL},
+     .message = &test__imports__tree__leaf_xef3ed9f1__table, .enumeration = NULL},
 };
 static const char test__imports__tree__name_text[] = "name\000left\000right\000children\000named\000branch\000leaf";
 static const LifelineName test__imports__tree__name_entries[] = {{0, 4}, {0, 4}, {5, 4}, {5, 4}, {10, 5}, {10, 5}, {16, 8}, {16, 8}, {25, 5}, {25, 5}, {31, 6}, {31, 6}, {38, 4}, {38, 4}};
@@ -102,109 +102,109 @@ const LifelineMessageTable test__imports__tree__table = {
     .file = &lifeline_file_test_2fimports_2frecursion,
 };
 
-_Static_assert(offsetof(Test__Imports__Tree__NamedEntry, key) == sizeof(ProtobufCMessage), "key of test.imports.Tree.NamedEntry");
+_Static_assert(offsetof(Test__Imports__Tree__NamedEntryX6bf8640a, key) == sizeof(ProtobufCMessage), "key of test.imports.Tree.NamedEntry");
 _Static_assert(
-    offsetof(Test__Imports__Tree__NamedEntry, value) == (offsetof(Test__Imports__Tree__NamedEntry, key) + sizeof(((Test__Imports__Tree__NamedEntry *)0)->key) + _Alignof(__typeof__(((Test__Imports__Tree__NamedEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Imports__Tree__NamedEntry *)0)->value)) * _Alignof(__typeof__(((Test__Imports__Tree__NamedEntry *)0)->value)),
+    offsetof(Test__Imports__Tree__NamedEntryX6bf8640a, value) == (offsetof(Test__Imports__Tree__NamedEntryX6bf8640a, key) + sizeof(((Test__Imports__Tree__NamedEntryX6bf8640a *)0)->key) + _Alignof(__typeof__(((Test__Imports__Tree__NamedEntryX6bf8640a *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Imports__Tree__NamedEntryX6bf8640a *)0)->value)) * _Alignof(__typeof__(((Test__Imports__Tree__NamedEntryX6bf8640a *)0)->value)),
     "value of test.imports.Tree.NamedEntry");
-static const Test__Imports__Tree__NamedEntry test__imports__tree__named_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__tree__named_entry__descriptor)};
-static const LifelineField test__imports__tree__named_entry__fields[] = {
+static const Test__Imports__Tree__NamedEntryX6bf8640a test__imports__tree__named_entry_x6bf8640a__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__tree__named_entry_x6bf8640a__descriptor)};
+static const LifelineField test__imports__tree__named_entry_x6bf8640a__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Imports__Tree__NamedEntry, key),
+     .offset = offsetof(Test__Imports__Tree__NamedEntryX6bf8640a, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Imports__Tree__NamedEntry, value),
+     .offset = offsetof(Test__Imports__Tree__NamedEntryX6bf8640a, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &test__imports__tree__table, .enumeration = NULL},
 };
-static const char test__imports__tree__named_entry__name_text[] = "key\000value";
-static const LifelineName test__imports__tree__named_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__imports__tree__named_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__imports__tree__named_entry__table = {
+static const char test__imports__tree__named_entry_x6bf8640a__name_text[] = "key\000value";
+static const LifelineName test__imports__tree__named_entry_x6bf8640a__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__imports__tree__named_entry_x6bf8640a__name_order[] = {0, 2};
+const LifelineMessageTable test__imports__tree__named_entry_x6bf8640a__table = {
     .full_name = "test.imports.Tree.NamedEntry",
-    .default_instance = &test__imports__tree__named_entry__default,
-    .fields = test__imports__tree__named_entry__fields,
+    .default_instance = &test__imports__tree__named_entry_x6bf8640a__default,
+    .fields = test__imports__tree__named_entry_x6bf8640a__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Imports__Tree__NamedEntry),
+    .size = sizeof(Test__Imports__Tree__NamedEntryX6bf8640a),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Imports__Tree__NamedEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__Tree__NamedEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Imports__Tree__NamedEntryX6bf8640a, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__Tree__NamedEntryX6bf8640a, value), 0),
     },
-    .names = {.text = test__imports__tree__named_entry__name_text, .names = test__imports__tree__named_entry__name_entries, .order = test__imports__tree__named_entry__name_order, .order_count = 2},
+    .names = {.text = test__imports__tree__named_entry_x6bf8640a__name_text, .names = test__imports__tree__named_entry_x6bf8640a__name_entries, .order = test__imports__tree__named_entry_x6bf8640a__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fimports_2frecursion,
 };
 
-static const Test__Imports__Tree__Leaf test__imports__tree__leaf__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__tree__leaf__descriptor)};
-static const LifelineField test__imports__tree__leaf__fields[] = {
+static const Test__Imports__Tree__LeafXef3ed9f1 test__imports__tree__leaf_xef3ed9f1__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__tree__leaf_xef3ed9f1__descriptor)};
+static const LifelineField test__imports__tree__leaf_xef3ed9f1__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Imports__Tree__Leaf, tree),
+     .offset = offsetof(Test__Imports__Tree__LeafXef3ed9f1, tree),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = &test__imports__tree__table, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Imports__Tree__Leaf, vein),
+     .offset = offsetof(Test__Imports__Tree__LeafXef3ed9f1, vein),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
-     .message = &test__imports__tree__leaf__vein__table, .enumeration = NULL},
+     .message = &test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__table, .enumeration = NULL},
 };
-static const char test__imports__tree__leaf__name_text[] = "tree\000vein";
-static const LifelineName test__imports__tree__leaf__name_entries[] = {{0, 4}, {0, 4}, {5, 4}, {5, 4}};
-static const uint32_t test__imports__tree__leaf__name_order[] = {0, 2};
-const LifelineMessageTable test__imports__tree__leaf__table = {
+static const char test__imports__tree__leaf_xef3ed9f1__name_text[] = "tree\000vein";
+static const LifelineName test__imports__tree__leaf_xef3ed9f1__name_entries[] = {{0, 4}, {0, 4}, {5, 4}, {5, 4}};
+static const uint32_t test__imports__tree__leaf_xef3ed9f1__name_order[] = {0, 2};
+const LifelineMessageTable test__imports__tree__leaf_xef3ed9f1__table = {
     .full_name = "test.imports.Tree.Leaf",
-    .default_instance = &test__imports__tree__leaf__default,
-    .fields = test__imports__tree__leaf__fields,
+    .default_instance = &test__imports__tree__leaf_xef3ed9f1__default,
+    .fields = test__imports__tree__leaf_xef3ed9f1__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Imports__Tree__Leaf),
+    .size = sizeof(Test__Imports__Tree__LeafXef3ed9f1),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Test__Imports__Tree__Leaf, tree), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__Tree__Leaf, vein), 0),
+        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Test__Imports__Tree__LeafXef3ed9f1, tree), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__Tree__LeafXef3ed9f1, vein), 0),
     },
-    .names = {.text = test__imports__tree__leaf__name_text, .names = test__imports__tree__leaf__name_entries, .order = test__imports__tree__leaf__name_order, .order_count = 2},
+    .names = {.text = test__imports__tree__leaf_xef3ed9f1__name_text, .names = test__imports__tree__leaf_xef3ed9f1__name_entries, .order = test__imports__tree__leaf_xef3ed9f1__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fimports_2frecursion,
 };
 
-static const Test__Imports__Tree__Leaf__Vein test__imports__tree__leaf__vein__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__tree__leaf__vein__descriptor)};
-static const LifelineField test__imports__tree__leaf__vein__fields[] = {
+static const Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3 test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__descriptor)};
+static const LifelineField test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Imports__Tree__Leaf__Vein, leaf),
+     .offset = offsetof(Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3, leaf),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = &test__imports__tree__leaf__table, .enumeration = NULL},
+     .message = &test__imports__tree__leaf_xef3ed9f1__table, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Imports__Tree__Leaf__Vein, vein),
+     .offset = offsetof(Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3, vein),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
-     .message = &test__imports__tree__leaf__vein__table, .enumeration = NULL},
+     .message = &test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__table, .enumeration = NULL},
 };
-static const char test__imports__tree__leaf__vein__name_text[] = "leaf\000vein";
-static const LifelineName test__imports__tree__leaf__vein__name_entries[] = {{0, 4}, {0, 4}, {5, 4}, {5, 4}};
-static const uint32_t test__imports__tree__leaf__vein__name_order[] = {0, 2};
-const LifelineMessageTable test__imports__tree__leaf__vein__table = {
+static const char test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__name_text[] = "leaf\000vein";
+static const LifelineName test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__name_entries[] = {{0, 4}, {0, 4}, {5, 4}, {5, 4}};
+static const uint32_t test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__name_order[] = {0, 2};
+const LifelineMessageTable test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__table = {
     .full_name = "test.imports.Tree.Leaf.Vein",
-    .default_instance = &test__imports__tree__leaf__vein__default,
-    .fields = test__imports__tree__leaf__vein__fields,
+    .default_instance = &test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__default,
+    .fields = test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Imports__Tree__Leaf__Vein),
+    .size = sizeof(Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Test__Imports__Tree__Leaf__Vein, leaf), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__Tree__Leaf__Vein, vein), 0),
+        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3, leaf), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3, vein), 0),
     },
-    .names = {.text = test__imports__tree__leaf__vein__name_text, .names = test__imports__tree__leaf__vein__name_entries, .order = test__imports__tree__leaf__vein__name_order, .order_count = 2},
+    .names = {.text = test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__name_text, .names = test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__name_entries, .order = test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fimports_2frecursion,
 };
 

@@ -92,8 +92,8 @@ static const LifelineFile *const lifeline_file_test_2fimports_2fuser_dependencie
 };
 static const LifelineMessageTable *const lifeline_file_test_2fimports_2fuser_messages[] = {
     &test__imports__user__table,
-    &test__imports__user__lefts_entry__table,
-    &test__imports__user__values_entry__table,
+    &test__imports__user__lefts_entry_x9b54d702__table,
+    &test__imports__user__values_entry_xa3147fca__table,
 };
 const LifelineFile lifeline_file_test_2fimports_2fuser = {
     .path = "test/imports/user.proto", .bytes = lifeline_file_test_2fimports_2fuser_bytes, .count = 1026,
@@ -116,7 +116,7 @@ static const LifelineField test__imports__user__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Imports__User, lefts),
      .quantifier_offset = offsetof(Test__Imports__User, n_lefts), .encoded_tag = 0x1a00000000000001,
-     .message = &test__imports__user__lefts_entry__table, .enumeration = NULL},
+     .message = &test__imports__user__lefts_entry_x9b54d702__table, .enumeration = NULL},
     {.number = 4, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_PACKED, .form = 0,
      .offset = offsetof(Test__Imports__User, moods),
@@ -161,7 +161,7 @@ static const LifelineField test__imports__user__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Imports__User, values),
      .quantifier_offset = offsetof(Test__Imports__User, n_values), .encoded_tag = 0x6200000000000001,
-     .message = &test__imports__user__values_entry__table, .enumeration = NULL},
+     .message = &test__imports__user__values_entry_xa3147fca__table, .enumeration = NULL},
     {.number = 13, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Imports__User, unpackaged),
@@ -206,79 +206,79 @@ const LifelineMessageTable test__imports__user__table = {
     .file = &lifeline_file_test_2fimports_2fuser,
 };
 
-_Static_assert(offsetof(Test__Imports__User__LeftsEntry, key) == sizeof(ProtobufCMessage), "key of test.imports.User.LeftsEntry");
+_Static_assert(offsetof(Test__Imports__User__LeftsEntryX9b54d702, key) == sizeof(ProtobufCMessage), "key of test.imports.User.LeftsEntry");
 _Static_assert(
-    offsetof(Test__Imports__User__LeftsEntry, value) == (offsetof(Test__Imports__User__LeftsEntry, key) + sizeof(((Test__Imports__User__LeftsEntry *)0)->key) + _Alignof(__typeof__(((Test__Imports__User__LeftsEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Imports__User__LeftsEntry *)0)->value)) * _Alignof(__typeof__(((Test__Imports__User__LeftsEntry *)0)->value)),
+    offsetof(Test__Imports__User__LeftsEntryX9b54d702, value) == (offsetof(Test__Imports__User__LeftsEntryX9b54d702, key) + sizeof(((Test__Imports__User__LeftsEntryX9b54d702 *)0)->key) + _Alignof(__typeof__(((Test__Imports__User__LeftsEntryX9b54d702 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Imports__User__LeftsEntryX9b54d702 *)0)->value)) * _Alignof(__typeof__(((Test__Imports__User__LeftsEntryX9b54d702 *)0)->value)),
     "value of test.imports.User.LeftsEntry");
-static const Test__Imports__User__LeftsEntry test__imports__user__lefts_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__user__lefts_entry__descriptor)};
-static const LifelineField test__imports__user__lefts_entry__fields[] = {
+static const Test__Imports__User__LeftsEntryX9b54d702 test__imports__user__lefts_entry_x9b54d702__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__user__lefts_entry_x9b54d702__descriptor)};
+static const LifelineField test__imports__user__lefts_entry_x9b54d702__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Imports__User__LeftsEntry, key),
+     .offset = offsetof(Test__Imports__User__LeftsEntryX9b54d702, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Imports__User__LeftsEntry, value),
+     .offset = offsetof(Test__Imports__User__LeftsEntryX9b54d702, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &test__imports__left__item__table, .enumeration = NULL},
 };
-static const char test__imports__user__lefts_entry__name_text[] = "key\000value";
-static const LifelineName test__imports__user__lefts_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__imports__user__lefts_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__imports__user__lefts_entry__table = {
+static const char test__imports__user__lefts_entry_x9b54d702__name_text[] = "key\000value";
+static const LifelineName test__imports__user__lefts_entry_x9b54d702__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__imports__user__lefts_entry_x9b54d702__name_order[] = {0, 2};
+const LifelineMessageTable test__imports__user__lefts_entry_x9b54d702__table = {
     .full_name = "test.imports.User.LeftsEntry",
-    .default_instance = &test__imports__user__lefts_entry__default,
-    .fields = test__imports__user__lefts_entry__fields,
+    .default_instance = &test__imports__user__lefts_entry_x9b54d702__default,
+    .fields = test__imports__user__lefts_entry_x9b54d702__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Imports__User__LeftsEntry),
+    .size = sizeof(Test__Imports__User__LeftsEntryX9b54d702),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Imports__User__LeftsEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__User__LeftsEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Imports__User__LeftsEntryX9b54d702, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__User__LeftsEntryX9b54d702, value), 0),
     },
-    .names = {.text = test__imports__user__lefts_entry__name_text, .names = test__imports__user__lefts_entry__name_entries, .order = test__imports__user__lefts_entry__name_order, .order_count = 2},
+    .names = {.text = test__imports__user__lefts_entry_x9b54d702__name_text, .names = test__imports__user__lefts_entry_x9b54d702__name_entries, .order = test__imports__user__lefts_entry_x9b54d702__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fimports_2fuser,
 };
 
-_Static_assert(offsetof(Test__Imports__User__ValuesEntry, key) == sizeof(ProtobufCMessage), "key of test.imports.User.ValuesEntry");
+_Static_assert(offsetof(Test__Imports__User__ValuesEntryXa3147fca, key) == sizeof(ProtobufCMessage), "key of test.imports.User.ValuesEntry");
 _Static_assert(
-    offsetof(Test__Imports__User__ValuesEntry, value) == (offsetof(Test__Imports__User__ValuesEntry, key) + sizeof(((Test__Imports__User__ValuesEntry *)0)->key) + _Alignof(__typeof__(((Test__Imports__User__ValuesEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Imports__User__ValuesEntry *)0)->value)) * _Alignof(__typeof__(((Test__Imports__User__ValuesEntry *)0)->value)),
+    offsetof(Test__Imports__User__ValuesEntryXa3147fca, value) == (offsetof(Test__Imports__User__ValuesEntryXa3147fca, key) + sizeof(((Test__Imports__User__ValuesEntryXa3147fca *)0)->key) + _Alignof(__typeof__(((Test__Imports__User__ValuesEntryXa3147fca *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Imports__User__ValuesEntryXa3147fca *)0)->value)) * _Alignof(__typeof__(((Test__Imports__User__ValuesEntryXa3147fca *)0)->value)),
     "value of test.imports.User.ValuesEntry");
-static const Test__Imports__User__ValuesEntry test__imports__user__values_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__user__values_entry__descriptor)};
-static const LifelineField test__imports__user__values_entry__fields[] = {
+static const Test__Imports__User__ValuesEntryXa3147fca test__imports__user__values_entry_xa3147fca__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__user__values_entry_xa3147fca__descriptor)};
+static const LifelineField test__imports__user__values_entry_xa3147fca__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT64),
-     .offset = offsetof(Test__Imports__User__ValuesEntry, key),
+     .offset = offsetof(Test__Imports__User__ValuesEntryXa3147fca, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Imports__User__ValuesEntry, value),
+     .offset = offsetof(Test__Imports__User__ValuesEntryXa3147fca, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &google__protobuf__value__table, .enumeration = NULL},
 };
-static const char test__imports__user__values_entry__name_text[] = "key\000value";
-static const LifelineName test__imports__user__values_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__imports__user__values_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__imports__user__values_entry__table = {
+static const char test__imports__user__values_entry_xa3147fca__name_text[] = "key\000value";
+static const LifelineName test__imports__user__values_entry_xa3147fca__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__imports__user__values_entry_xa3147fca__name_order[] = {0, 2};
+const LifelineMessageTable test__imports__user__values_entry_xa3147fca__table = {
     .full_name = "test.imports.User.ValuesEntry",
-    .default_instance = &test__imports__user__values_entry__default,
-    .fields = test__imports__user__values_entry__fields,
+    .default_instance = &test__imports__user__values_entry_xa3147fca__default,
+    .fields = test__imports__user__values_entry_xa3147fca__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Imports__User__ValuesEntry),
+    .size = sizeof(Test__Imports__User__ValuesEntryXa3147fca),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Test__Imports__User__ValuesEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__User__ValuesEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Test__Imports__User__ValuesEntryXa3147fca, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Imports__User__ValuesEntryXa3147fca, value), 0),
     },
-    .names = {.text = test__imports__user__values_entry__name_text, .names = test__imports__user__values_entry__name_entries, .order = test__imports__user__values_entry__name_order, .order_count = 2},
+    .names = {.text = test__imports__user__values_entry_xa3147fca__name_text, .names = test__imports__user__values_entry_xa3147fca__name_entries, .order = test__imports__user__values_entry_xa3147fca__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fimports_2fuser,
 };
 

@@ -98,24 +98,24 @@ static const char lifeline_file_test_2fnames_2fclashes_bytes[] =
 static const LifelineMessageTable *const lifeline_file_test_2fnames_2fclashes_messages[] = {
     &test__names__presence__table,
     &test__names__counts__table,
-    &test__names__counts__count_entry__table,
+    &test__names__counts__count_entry_xe9f5072a__table,
     &test__names__oneofs__table,
-    &test__names__oneofs__nested__table,
-    &test__names__oneofs__xcase__table,
-    &test__names__oneofs__x__table,
+    &test__names__oneofs__nested_x18a2261a__table,
+    &test__names__oneofs__xcase_x9799131b__table,
+    &test__names__oneofs__x_xdb4234d7__table,
     &test__names__shape__table,
-    &test__names__shape__circle__table,
-    &test__names__recursive__table,
-    &test__names__recursive__names_entry__table,
-    &test__names__lower_case__table,
-    &test__names__lower_case__n2__table,
-    &test__names__lower__case__n3__table,
-    &test__names____leading__table,
-    &test__names__leading__n2__table,
+    &test__names__shape__circle_x6be2275a__table,
+    &test__names__recursive_x92bc6099__table,
+    &test__names__recursive_x92bc6099__names_entry_x477cbdc9__table,
+    &test__names__lower_case_x76755ea5__table,
+    &test__names__lower_case_x31a819b8__table,
+    &test__names__lower__case_x3f440825__table,
+    &test__names____leading_xf632cf0a__table,
+    &test__names__leading__table,
     &test__names__entries__table,
-    &test__names__entries__value_entry__table,
-    &test__names__entries__value__table,
-    &test__names__entries__value__entry_entry__table,
+    &test__names__entries__value_entry_x40e28dd6__table,
+    &test__names__entries__value_xbc9ef52e__table,
+    &test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__table,
     &test__names__lending__table,
     &test__names__joined__table,
 };
@@ -196,7 +196,7 @@ static const LifelineField test__names__counts__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__Counts, count_5),
      .quantifier_offset = offsetof(Test__Names__Counts, n_count_5), .encoded_tag = 0x2a00000000000001,
-     .message = &test__names__counts__count_entry__table, .enumeration = NULL},
+     .message = &test__names__counts__count_entry_xe9f5072a__table, .enumeration = NULL},
 };
 static const char test__names__counts__name_text[] = "items\000n_items\000nItems\000n_n_items\000nNItems\000n_count\000nCount\000count";
 static const LifelineName test__names__counts__name_entries[] = {{0, 5}, {0, 5}, {6, 7}, {14, 6}, {21, 9}, {31, 7}, {39, 7}, {47, 6}, {54, 5}, {54, 5}};
@@ -222,41 +222,41 @@ const LifelineMessageTable test__names__counts__table = {
     .file = &lifeline_file_test_2fnames_2fclashes,
 };
 
-_Static_assert(offsetof(Test__Names__Counts__CountEntry, key) == sizeof(ProtobufCMessage), "key of test.names.Counts.CountEntry");
+_Static_assert(offsetof(Test__Names__Counts__CountEntryXe9f5072a, key) == sizeof(ProtobufCMessage), "key of test.names.Counts.CountEntry");
 _Static_assert(
-    offsetof(Test__Names__Counts__CountEntry, value) == (offsetof(Test__Names__Counts__CountEntry, key) + sizeof(((Test__Names__Counts__CountEntry *)0)->key) + _Alignof(__typeof__(((Test__Names__Counts__CountEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Counts__CountEntry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Counts__CountEntry *)0)->value)),
+    offsetof(Test__Names__Counts__CountEntryXe9f5072a, value) == (offsetof(Test__Names__Counts__CountEntryXe9f5072a, key) + sizeof(((Test__Names__Counts__CountEntryXe9f5072a *)0)->key) + _Alignof(__typeof__(((Test__Names__Counts__CountEntryXe9f5072a *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Counts__CountEntryXe9f5072a *)0)->value)) * _Alignof(__typeof__(((Test__Names__Counts__CountEntryXe9f5072a *)0)->value)),
     "value of test.names.Counts.CountEntry");
-static const Test__Names__Counts__CountEntry test__names__counts__count_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__counts__count_entry__descriptor)};
-static const LifelineField test__names__counts__count_entry__fields[] = {
+static const Test__Names__Counts__CountEntryXe9f5072a test__names__counts__count_entry_xe9f5072a__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__counts__count_entry_xe9f5072a__descriptor)};
+static const LifelineField test__names__counts__count_entry_xe9f5072a__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Names__Counts__CountEntry, key),
+     .offset = offsetof(Test__Names__Counts__CountEntryXe9f5072a, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Names__Counts__CountEntry, value),
+     .offset = offsetof(Test__Names__Counts__CountEntryXe9f5072a, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__counts__count_entry__name_text[] = "key\000value";
-static const LifelineName test__names__counts__count_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__names__counts__count_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__names__counts__count_entry__table = {
+static const char test__names__counts__count_entry_xe9f5072a__name_text[] = "key\000value";
+static const LifelineName test__names__counts__count_entry_xe9f5072a__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__names__counts__count_entry_xe9f5072a__name_order[] = {0, 2};
+const LifelineMessageTable test__names__counts__count_entry_xe9f5072a__table = {
     .full_name = "test.names.Counts.CountEntry",
-    .default_instance = &test__names__counts__count_entry__default,
-    .fields = test__names__counts__count_entry__fields,
+    .default_instance = &test__names__counts__count_entry_xe9f5072a__default,
+    .fields = test__names__counts__count_entry_xe9f5072a__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Names__Counts__CountEntry),
+    .size = sizeof(Test__Names__Counts__CountEntryXe9f5072a),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Counts__CountEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Names__Counts__CountEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Counts__CountEntryXe9f5072a, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Names__Counts__CountEntryXe9f5072a, value), 0),
     },
-    .names = {.text = test__names__counts__count_entry__name_text, .names = test__names__counts__count_entry__name_entries, .order = test__names__counts__count_entry__name_order, .order_count = 2},
+    .names = {.text = test__names__counts__count_entry_xe9f5072a__name_text, .names = test__names__counts__count_entry_xe9f5072a__name_entries, .order = test__names__counts__count_entry_xe9f5072a__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fnames_2fclashes,
 };
 
@@ -290,7 +290,7 @@ static const LifelineField test__names__oneofs__fields[] = {
     {.number = 6, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_INT32),
      .offset = offsetof(Test__Names__Oneofs, d),
-     .quantifier_offset = offsetof(Test__Names__Oneofs, foo__bar_of_case), .encoded_tag = 0x3000000000000001,
+     .quantifier_offset = offsetof(Test__Names__Oneofs, foo_bar_of_case), .encoded_tag = 0x3000000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 7, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_INT32),
@@ -301,32 +301,32 @@ static const LifelineField test__names__oneofs__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Oneofs, baz_qux),
      .quantifier_offset = offsetof(Test__Names__Oneofs, bar_case), .encoded_tag = 0x4200000000000001,
-     .message = &test__names__oneofs__nested__table, .enumeration = NULL},
+     .message = &test__names__oneofs__nested_x18a2261a__table, .enumeration = NULL},
     {.number = 9, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Oneofs, qux),
      .quantifier_offset = offsetof(Test__Names__Oneofs, bar_baz_of_case), .encoded_tag = 0x4a00000000000001,
-     .message = &test__names__oneofs__nested__table, .enumeration = NULL},
+     .message = &test__names__oneofs__nested_x18a2261a__table, .enumeration = NULL},
     {.number = 10, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Oneofs, oneof_x),
      .quantifier_offset = 0, .encoded_tag = 0x5200000000000001,
-     .message = &test__names__oneofs__nested__table, .enumeration = NULL},
+     .message = &test__names__oneofs__nested_x18a2261a__table, .enumeration = NULL},
     {.number = 11, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_INT32),
      .offset = offsetof(Test__Names__Oneofs, set),
-     .quantifier_offset = offsetof(Test__Names__Oneofs, not_case), .encoded_tag = 0x5800000000000001,
+     .quantifier_offset = offsetof(Test__Names__Oneofs, not_of_case), .encoded_tag = 0x5800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 12, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Oneofs, x_case_message),
      .quantifier_offset = 0, .encoded_tag = 0x6200000000000001,
-     .message = &test__names__oneofs__xcase__table, .enumeration = NULL},
+     .message = &test__names__oneofs__xcase_x9799131b__table, .enumeration = NULL},
     {.number = 13, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Oneofs, x_message),
      .quantifier_offset = 0, .encoded_tag = 0x6a00000000000001,
-     .message = &test__names__oneofs__x__table, .enumeration = NULL},
+     .message = &test__names__oneofs__x_xdb4234d7__table, .enumeration = NULL},
 };
 static const char test__names__oneofs__name_text[] = "a\000b\000x_case\000xCase\000x_of_case\000xOfCase\000c\000d\000e\000baz_qux\000bazQux\000qux\000OneOf_X\000OneOfX\000set\000x_case_message\000xCaseMessage\000x_message\000xMessage";
 static const LifelineName test__names__oneofs__name_entries[] = {{0, 1}, {0, 1}, {2, 1}, {2, 1}, {4, 6}, {11, 5}, {17, 9}, {27, 7}, {35, 1}, {35, 1}, {37, 1}, {37, 1}, {39, 1}, {39, 1}, {41, 7}, {49, 6}, {56, 3}, {56, 3}, {60, 7}, {68, 6}, {75, 3}, {75, 3}, {79, 14}, {94, 12}, {107, 9}, {117, 8}};
@@ -347,12 +347,12 @@ const LifelineMessageTable test__names__oneofs__table = {
         [3] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x18, 0, offsetof(Test__Names__Oneofs, x_case), 0),
         [4] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x20, 0, offsetof(Test__Names__Oneofs, x_of_case), 0),
         [5] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x28, 5, offsetof(Test__Names__Oneofs, c), offsetof(Test__Names__Oneofs, foo_bar_case)),
-        [6] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x30, 6, offsetof(Test__Names__Oneofs, d), offsetof(Test__Names__Oneofs, foo__bar_of_case)),
+        [6] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x30, 6, offsetof(Test__Names__Oneofs, d), offsetof(Test__Names__Oneofs, foo_bar_of_case)),
         [7] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x38, 7, offsetof(Test__Names__Oneofs, e), offsetof(Test__Names__Oneofs, foobar_case)),
         [8] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x42, 7, offsetof(Test__Names__Oneofs, baz_qux), offsetof(Test__Names__Oneofs, bar_case)),
         [9] = LIFELINE_DISPATCH(MESSAGE, MARKED, 0x4A, 8, offsetof(Test__Names__Oneofs, qux), offsetof(Test__Names__Oneofs, bar_baz_of_case)),
         [10] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x52, 9, offsetof(Test__Names__Oneofs, oneof_x), 0),
-        [11] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x58, 11, offsetof(Test__Names__Oneofs, set), offsetof(Test__Names__Oneofs, not_case)),
+        [11] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x58, 11, offsetof(Test__Names__Oneofs, set), offsetof(Test__Names__Oneofs, not_of_case)),
         [12] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x62, 11, offsetof(Test__Names__Oneofs, x_case_message), 0),
         [13] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x6A, 12, offsetof(Test__Names__Oneofs, x_message), 0),
     },
@@ -360,87 +360,87 @@ const LifelineMessageTable test__names__oneofs__table = {
     .file = &lifeline_file_test_2fnames_2fclashes,
 };
 
-static const Test__Names__Oneofs__Nested test__names__oneofs__nested__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__oneofs__nested__descriptor)};
-static const LifelineField test__names__oneofs__nested__fields[] = {
+static const Test__Names__Oneofs__NestedX18a2261a test__names__oneofs__nested_x18a2261a__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__oneofs__nested_x18a2261a__descriptor)};
+static const LifelineField test__names__oneofs__nested_x18a2261a__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Names__Oneofs__Nested, nested),
-     .quantifier_offset = offsetof(Test__Names__Oneofs__Nested, x_case), .encoded_tag = 0x0800000000000001,
+     .offset = offsetof(Test__Names__Oneofs__NestedX18a2261a, nested),
+     .quantifier_offset = offsetof(Test__Names__Oneofs__NestedX18a2261a, x_case), .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__oneofs__nested__name_text[] = "nested";
-static const LifelineName test__names__oneofs__nested__name_entries[] = {{0, 6}, {0, 6}};
-static const uint32_t test__names__oneofs__nested__name_order[] = {0};
-const LifelineMessageTable test__names__oneofs__nested__table = {
+static const char test__names__oneofs__nested_x18a2261a__name_text[] = "nested";
+static const LifelineName test__names__oneofs__nested_x18a2261a__name_entries[] = {{0, 6}, {0, 6}};
+static const uint32_t test__names__oneofs__nested_x18a2261a__name_order[] = {0};
+const LifelineMessageTable test__names__oneofs__nested_x18a2261a__table = {
     .full_name = "test.names.Oneofs.Nested",
-    .default_instance = &test__names__oneofs__nested__default,
-    .fields = test__names__oneofs__nested__fields,
+    .default_instance = &test__names__oneofs__nested_x18a2261a__default,
+    .fields = test__names__oneofs__nested_x18a2261a__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Oneofs__Nested),
+    .size = sizeof(Test__Names__Oneofs__NestedX18a2261a),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x8, 1, offsetof(Test__Names__Oneofs__Nested, nested), offsetof(Test__Names__Oneofs__Nested, x_case)),
+        [1] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x8, 1, offsetof(Test__Names__Oneofs__NestedX18a2261a, nested), offsetof(Test__Names__Oneofs__NestedX18a2261a, x_case)),
     },
-    .names = {.text = test__names__oneofs__nested__name_text, .names = test__names__oneofs__nested__name_entries, .order = test__names__oneofs__nested__name_order, .order_count = 1},
+    .names = {.text = test__names__oneofs__nested_x18a2261a__name_text, .names = test__names__oneofs__nested_x18a2261a__name_entries, .order = test__names__oneofs__nested_x18a2261a__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2fclashes,
 };
 
-static const Test__Names__Oneofs__XCase test__names__oneofs__xcase__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__oneofs__xcase__descriptor)};
-static const LifelineField test__names__oneofs__xcase__fields[] = {
+static const Test__Names__Oneofs__XCaseX9799131b test__names__oneofs__xcase_x9799131b__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__oneofs__xcase_x9799131b__descriptor)};
+static const LifelineField test__names__oneofs__xcase_x9799131b__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Names__Oneofs__XCase, number),
+     .offset = offsetof(Test__Names__Oneofs__XCaseX9799131b, number),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__oneofs__xcase__name_text[] = "number";
-static const LifelineName test__names__oneofs__xcase__name_entries[] = {{0, 6}, {0, 6}};
-static const uint32_t test__names__oneofs__xcase__name_order[] = {0};
-const LifelineMessageTable test__names__oneofs__xcase__table = {
+static const char test__names__oneofs__xcase_x9799131b__name_text[] = "number";
+static const LifelineName test__names__oneofs__xcase_x9799131b__name_entries[] = {{0, 6}, {0, 6}};
+static const uint32_t test__names__oneofs__xcase_x9799131b__name_order[] = {0};
+const LifelineMessageTable test__names__oneofs__xcase_x9799131b__table = {
     .full_name = "test.names.Oneofs.XCase",
-    .default_instance = &test__names__oneofs__xcase__default,
-    .fields = test__names__oneofs__xcase__fields,
+    .default_instance = &test__names__oneofs__xcase_x9799131b__default,
+    .fields = test__names__oneofs__xcase_x9799131b__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Oneofs__XCase),
+    .size = sizeof(Test__Names__Oneofs__XCaseX9799131b),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Oneofs__XCase, number), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Oneofs__XCaseX9799131b, number), 0),
     },
-    .names = {.text = test__names__oneofs__xcase__name_text, .names = test__names__oneofs__xcase__name_entries, .order = test__names__oneofs__xcase__name_order, .order_count = 1},
+    .names = {.text = test__names__oneofs__xcase_x9799131b__name_text, .names = test__names__oneofs__xcase_x9799131b__name_entries, .order = test__names__oneofs__xcase_x9799131b__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2fclashes,
 };
 
-static const Test__Names__Oneofs__X test__names__oneofs__x__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__oneofs__x__descriptor)};
-static const LifelineField test__names__oneofs__x__fields[] = {
+static const Test__Names__Oneofs__XXdb4234d7 test__names__oneofs__x_xdb4234d7__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__oneofs__x_xdb4234d7__descriptor)};
+static const LifelineField test__names__oneofs__x_xdb4234d7__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Names__Oneofs__X, b),
-     .quantifier_offset = offsetof(Test__Names__Oneofs__X, a_case), .encoded_tag = 0x0800000000000001,
+     .offset = offsetof(Test__Names__Oneofs__XXdb4234d7, b),
+     .quantifier_offset = offsetof(Test__Names__Oneofs__XXdb4234d7, a_case), .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__oneofs__x__name_text[] = "b";
-static const LifelineName test__names__oneofs__x__name_entries[] = {{0, 1}, {0, 1}};
-static const uint32_t test__names__oneofs__x__name_order[] = {0};
-const LifelineMessageTable test__names__oneofs__x__table = {
+static const char test__names__oneofs__x_xdb4234d7__name_text[] = "b";
+static const LifelineName test__names__oneofs__x_xdb4234d7__name_entries[] = {{0, 1}, {0, 1}};
+static const uint32_t test__names__oneofs__x_xdb4234d7__name_order[] = {0};
+const LifelineMessageTable test__names__oneofs__x_xdb4234d7__table = {
     .full_name = "test.names.Oneofs.X",
-    .default_instance = &test__names__oneofs__x__default,
-    .fields = test__names__oneofs__x__fields,
+    .default_instance = &test__names__oneofs__x_xdb4234d7__default,
+    .fields = test__names__oneofs__x_xdb4234d7__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Oneofs__X),
+    .size = sizeof(Test__Names__Oneofs__XXdb4234d7),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x8, 1, offsetof(Test__Names__Oneofs__X, b), offsetof(Test__Names__Oneofs__X, a_case)),
+        [1] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x8, 1, offsetof(Test__Names__Oneofs__XXdb4234d7, b), offsetof(Test__Names__Oneofs__XXdb4234d7, a_case)),
     },
-    .names = {.text = test__names__oneofs__x__name_text, .names = test__names__oneofs__x__name_entries, .order = test__names__oneofs__x__name_order, .order_count = 1},
+    .names = {.text = test__names__oneofs__x_xdb4234d7__name_text, .names = test__names__oneofs__x_xdb4234d7__name_entries, .order = test__names__oneofs__x_xdb4234d7__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2fclashes,
 };
 
@@ -450,7 +450,7 @@ static const LifelineField test__names__shape__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Shape, circle),
      .quantifier_offset = offsetof(Test__Names__Shape, shape_case), .encoded_tag = 0x0a00000000000001,
-     .message = &test__names__shape__circle__table, .enumeration = NULL},
+     .message = &test__names__shape__circle_x6be2275a__table, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_DOUBLE),
      .offset = offsetof(Test__Names__Shape, square),
@@ -478,211 +478,239 @@ const LifelineMessageTable test__names__shape__table = {
     .file = &lifeline_file_test_2fnames_2fclashes,
 };
 
-static const Test__Names__Shape__Circle test__names__shape__circle__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__shape__circle__descriptor)};
-static const LifelineField test__names__shape__circle__fields[] = {
+static const Test__Names__Shape__CircleX6be2275a test__names__shape__circle_x6be2275a__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__shape__circle_x6be2275a__descriptor)};
+static const LifelineField test__names__shape__circle_x6be2275a__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_DOUBLE),
-     .offset = offsetof(Test__Names__Shape__Circle, radius),
+     .offset = offsetof(Test__Names__Shape__CircleX6be2275a, radius),
      .quantifier_offset = 0, .encoded_tag = 0x0900000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__shape__circle__name_text[] = "radius";
-static const LifelineName test__names__shape__circle__name_entries[] = {{0, 6}, {0, 6}};
-static const uint32_t test__names__shape__circle__name_order[] = {0};
-const LifelineMessageTable test__names__shape__circle__table = {
+static const char test__names__shape__circle_x6be2275a__name_text[] = "radius";
+static const LifelineName test__names__shape__circle_x6be2275a__name_entries[] = {{0, 6}, {0, 6}};
+static const uint32_t test__names__shape__circle_x6be2275a__name_order[] = {0};
+const LifelineMessageTable test__names__shape__circle_x6be2275a__table = {
     .full_name = "test.names.Shape.Circle",
-    .default_instance = &test__names__shape__circle__default,
-    .fields = test__names__shape__circle__fields,
+    .default_instance = &test__names__shape__circle_x6be2275a__default,
+    .fields = test__names__shape__circle_x6be2275a__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Shape__Circle),
+    .size = sizeof(Test__Names__Shape__CircleX6be2275a),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x9, 0, offsetof(Test__Names__Shape__Circle, radius), 0),
+        [1] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x9, 0, offsetof(Test__Names__Shape__CircleX6be2275a, radius), 0),
     },
-    .names = {.text = test__names__shape__circle__name_text, .names = test__names__shape__circle__name_entries, .order = test__names__shape__circle__name_order, .order_count = 1},
+    .names = {.text = test__names__shape__circle_x6be2275a__name_text, .names = test__names__shape__circle_x6be2275a__name_entries, .order = test__names__shape__circle_x6be2275a__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2fclashes,
 };
 
-static const Test__Names__Recursive test__names__recursive__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__recursive__descriptor)};
-static const LifelineField test__names__recursive__fields[] = {
+static const Test__Names__RecursiveX92bc6099 test__names__recursive_x92bc6099__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__recursive_x92bc6099__descriptor)};
+static const LifelineField test__names__recursive_x92bc6099__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Recursive, recursive),
+     .offset = offsetof(Test__Names__RecursiveX92bc6099, recursive),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = &test__names__recursive__table, .enumeration = NULL},
+     .message = &test__names__recursive_x92bc6099__table, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Recursive, test),
-     .quantifier_offset = offsetof(Test__Names__Recursive, n_test), .encoded_tag = 0x1200000000000001,
-     .message = &test__names__recursive__table, .enumeration = NULL},
+     .offset = offsetof(Test__Names__RecursiveX92bc6099, test),
+     .quantifier_offset = offsetof(Test__Names__RecursiveX92bc6099, n_test), .encoded_tag = 0x1200000000000001,
+     .message = &test__names__recursive_x92bc6099__table, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Recursive, names),
-     .quantifier_offset = offsetof(Test__Names__Recursive, n_names), .encoded_tag = 0x1a00000000000001,
-     .message = &test__names__recursive__names_entry__table, .enumeration = NULL},
+     .offset = offsetof(Test__Names__RecursiveX92bc6099, names),
+     .quantifier_offset = offsetof(Test__Names__RecursiveX92bc6099, n_names), .encoded_tag = 0x1a00000000000001,
+     .message = &test__names__recursive_x92bc6099__names_entry_x477cbdc9__table, .enumeration = NULL},
 };
-static const char test__names__recursive__name_text[] = "recursive\000test\000names";
-static const LifelineName test__names__recursive__name_entries[] = {{0, 9}, {0, 9}, {10, 4}, {10, 4}, {15, 5}, {15, 5}};
-static const uint32_t test__names__recursive__name_order[] = {2, 4, 0};
-const LifelineMessageTable test__names__recursive__table = {
+static const char test__names__recursive_x92bc6099__name_text[] = "recursive\000test\000names";
+static const LifelineName test__names__recursive_x92bc6099__name_entries[] = {{0, 9}, {0, 9}, {10, 4}, {10, 4}, {15, 5}, {15, 5}};
+static const uint32_t test__names__recursive_x92bc6099__name_order[] = {2, 4, 0};
+const LifelineMessageTable test__names__recursive_x92bc6099__table = {
     .full_name = "test.names.recursive",
-    .default_instance = &test__names__recursive__default,
-    .fields = test__names__recursive__fields,
+    .default_instance = &test__names__recursive_x92bc6099__default,
+    .fields = test__names__recursive_x92bc6099__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 3,
     .dense_count = 3,
-    .size = sizeof(Test__Names__Recursive),
+    .size = sizeof(Test__Names__RecursiveX92bc6099),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Test__Names__Recursive, recursive), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x12, 1, offsetof(Test__Names__Recursive, test), offsetof(Test__Names__Recursive, n_test)),
-        [3] = LIFELINE_DISPATCH(MESSAGE, MAP, 0x1A, 2, offsetof(Test__Names__Recursive, names), offsetof(Test__Names__Recursive, n_names)),
+        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Test__Names__RecursiveX92bc6099, recursive), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x12, 1, offsetof(Test__Names__RecursiveX92bc6099, test), offsetof(Test__Names__RecursiveX92bc6099, n_test)),
+        [3] = LIFELINE_DISPATCH(MESSAGE, MAP, 0x1A, 2, offsetof(Test__Names__RecursiveX92bc6099, names), offsetof(Test__Names__RecursiveX92bc6099, n_names)),
     },
-    .names = {.text = test__names__recursive__name_text, .names = test__names__recursive__name_entries, .order = test__names__recursive__name_order, .order_count = 3},
+    .names = {.text = test__names__recursive_x92bc6099__name_text, .names = test__names__recursive_x92bc6099__name_entries, .order = test__names__recursive_x92bc6099__name_order, .order_count = 3},
     .file = &lifeline_file_test_2fnames_2fclashes,
 };
 
-_Static_assert(offsetof(Test__Names__Recursive__NamesEntry, key) == sizeof(ProtobufCMessage), "key of test.names.recursive.NamesEntry");
+_Static_assert(offsetof(Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9, key) == sizeof(ProtobufCMessage), "key of test.names.recursive.NamesEntry");
 _Static_assert(
-    offsetof(Test__Names__Recursive__NamesEntry, value) == (offsetof(Test__Names__Recursive__NamesEntry, key) + sizeof(((Test__Names__Recursive__NamesEntry *)0)->key) + _Alignof(__typeof__(((Test__Names__Recursive__NamesEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Recursive__NamesEntry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Recursive__NamesEntry *)0)->value)),
+    offsetof(Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9, value) == (offsetof(Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9, key) + sizeof(((Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9 *)0)->key) + _Alignof(__typeof__(((Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9 *)0)->value)) * _Alignof(__typeof__(((Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9 *)0)->value)),
     "value of test.names.recursive.NamesEntry");
-static const Test__Names__Recursive__NamesEntry test__names__recursive__names_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__recursive__names_entry__descriptor)};
-static const LifelineField test__names__recursive__names_entry__fields[] = {
+static const Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9 test__names__recursive_x92bc6099__names_entry_x477cbdc9__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__recursive_x92bc6099__names_entry_x477cbdc9__descriptor)};
+static const LifelineField test__names__recursive_x92bc6099__names_entry_x477cbdc9__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Recursive__NamesEntry, key),
+     .offset = offsetof(Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Recursive__NamesEntry, value),
+     .offset = offsetof(Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
-     .message = &test__names__recursive__table, .enumeration = NULL},
+     .message = &test__names__recursive_x92bc6099__table, .enumeration = NULL},
 };
-static const char test__names__recursive__names_entry__name_text[] = "key\000value";
-static const LifelineName test__names__recursive__names_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__names__recursive__names_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__names__recursive__names_entry__table = {
+static const char test__names__recursive_x92bc6099__names_entry_x477cbdc9__name_text[] = "key\000value";
+static const LifelineName test__names__recursive_x92bc6099__names_entry_x477cbdc9__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__names__recursive_x92bc6099__names_entry_x477cbdc9__name_order[] = {0, 2};
+const LifelineMessageTable test__names__recursive_x92bc6099__names_entry_x477cbdc9__table = {
     .full_name = "test.names.recursive.NamesEntry",
-    .default_instance = &test__names__recursive__names_entry__default,
-    .fields = test__names__recursive__names_entry__fields,
+    .default_instance = &test__names__recursive_x92bc6099__names_entry_x477cbdc9__default,
+    .fields = test__names__recursive_x92bc6099__names_entry_x477cbdc9__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Names__Recursive__NamesEntry),
+    .size = sizeof(Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Recursive__NamesEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Names__Recursive__NamesEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Names__RecursiveX92bc6099__NamesEntryX477cbdc9, value), 0),
     },
-    .names = {.text = test__names__recursive__names_entry__name_text, .names = test__names__recursive__names_entry__name_entries, .order = test__names__recursive__names_entry__name_order, .order_count = 2},
+    .names = {.text = test__names__recursive_x92bc6099__names_entry_x477cbdc9__name_text, .names = test__names__recursive_x92bc6099__names_entry_x477cbdc9__name_entries, .order = test__names__recursive_x92bc6099__names_entry_x477cbdc9__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fnames_2fclashes,
 };
 
-static const Test__Names__LowerCase test__names__lower_case__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__lower_case__descriptor)};
-static const LifelineField test__names__lower_case__fields[] = {
+static const Test__Names__LowerCaseX76755ea5 test__names__lower_case_x76755ea5__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__lower_case_x76755ea5__descriptor)};
+static const LifelineField test__names__lower_case_x76755ea5__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Names__LowerCase, number),
+     .offset = offsetof(Test__Names__LowerCaseX76755ea5, number),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__lower_case__name_text[] = "number";
-static const LifelineName test__names__lower_case__name_entries[] = {{0, 6}, {0, 6}};
-static const uint32_t test__names__lower_case__name_order[] = {0};
-const LifelineMessageTable test__names__lower_case__table = {
+static const char test__names__lower_case_x76755ea5__name_text[] = "number";
+static const LifelineName test__names__lower_case_x76755ea5__name_entries[] = {{0, 6}, {0, 6}};
+static const uint32_t test__names__lower_case_x76755ea5__name_order[] = {0};
+const LifelineMessageTable test__names__lower_case_x76755ea5__table = {
     .full_name = "test.names.lower_case",
-    .default_instance = &test__names__lower_case__default,
-    .fields = test__names__lower_case__fields,
+    .default_instance = &test__names__lower_case_x76755ea5__default,
+    .fields = test__names__lower_case_x76755ea5__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__LowerCase),
+    .size = sizeof(Test__Names__LowerCaseX76755ea5),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__LowerCase, number), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__LowerCaseX76755ea5, number), 0),
     },
-    .names = {.text = test__names__lower_case__name_text, .names = test__names__lower_case__name_entries, .order = test__names__lower_case__name_order, .order_count = 1},
+    .names = {.text = test__names__lower_case_x76755ea5__name_text, .names = test__names__lower_case_x76755ea5__name_entries, .order = test__names__lower_case_x76755ea5__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2fclashes,
 };
 
-static const Test__Names__LowerCaseN2 test__names__lower_case__n2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__lower_case__n2__descriptor)};
-static const LifelineField test__names__lower_case__n2__fields[] = {
+static const Test__Names__LowerCaseX31a819b8 test__names__lower_case_x31a819b8__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__lower_case_x31a819b8__descriptor)};
+static const LifelineField test__names__lower_case_x31a819b8__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Names__LowerCaseN2, number),
+     .offset = offsetof(Test__Names__LowerCaseX31a819b8, number),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__lower_case__n2__name_text[] = "number";
-static const LifelineName test__names__lower_case__n2__name_entries[] = {{0, 6}, {0, 6}};
-static const uint32_t test__names__lower_case__n2__name_order[] = {0};
-const LifelineMessageTable test__names__lower_case__n2__table = {
+static const char test__names__lower_case_x31a819b8__name_text[] = "number";
+static const LifelineName test__names__lower_case_x31a819b8__name_entries[] = {{0, 6}, {0, 6}};
+static const uint32_t test__names__lower_case_x31a819b8__name_order[] = {0};
+const LifelineMessageTable test__names__lower_case_x31a819b8__table = {
     .full_name = "test.names.LowerCase",
-    .default_instance = &test__names__lower_case__n2__default,
-    .fields = test__names__lower_case__n2__fields,
+    .default_instance = &test__names__lower_case_x31a819b8__default,
+    .fields = test__names__lower_case_x31a819b8__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__LowerCaseN2),
+    .size = sizeof(Test__Names__LowerCaseX31a819b8),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__LowerCaseN2, number), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__LowerCaseX31a819b8, number), 0),
     },
-    .names = {.text = test__names__lower_case__n2__name_text, .names = test__names__lower_case__n2__name_entries, .order = test__names__lower_case__n2__name_order, .order_count = 1},
+    .names = {.text = test__names__lower_case_x31a819b8__name_text, .names = test__names__lower_case_x31a819b8__name_entries, .order = test__names__lower_case_x31a819b8__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2fclashes,
 };
 
-static const Test__Names__LowerCaseN3 test__names__lower__case__n3__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__lower__case__n3__descriptor)};
-static const LifelineField test__names__lower__case__n3__fields[] = {
+static const Test__Names__LowerCaseX3f440825 test__names__lower__case_x3f440825__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__lower__case_x3f440825__descriptor)};
+static const LifelineField test__names__lower__case_x3f440825__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Names__LowerCaseN3, number),
+     .offset = offsetof(Test__Names__LowerCaseX3f440825, number),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__lower__case__n3__name_text[] = "number";
-static const LifelineName test__names__lower__case__n3__name_entries[] = {{0, 6}, {0, 6}};
-static const uint32_t test__names__lower__case__n3__name_order[] = {0};
-const LifelineMessageTable test__names__lower__case__n3__table = {
+static const char test__names__lower__case_x3f440825__name_text[] = "number";
+static const LifelineName test__names__lower__case_x3f440825__name_entries[] = {{0, 6}, {0, 6}};
+static const uint32_t test__names__lower__case_x3f440825__name_order[] = {0};
+const LifelineMessageTable test__names__lower__case_x3f440825__table = {
     .full_name = "test.names.Lower_Case",
-    .default_instance = &test__names__lower__case__n3__default,
-    .fields = test__names__lower__case__n3__fields,
+    .default_instance = &test__names__lower__case_x3f440825__default,
+    .fields = test__names__lower__case_x3f440825__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__LowerCaseN3),
+    .size = sizeof(Test__Names__LowerCaseX3f440825),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__LowerCaseN3, number), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__LowerCaseX3f440825, number), 0),
     },
-    .names = {.text = test__names__lower__case__n3__name_text, .names = test__names__lower__case__n3__name_entries, .order = test__names__lower__case__n3__name_order, .order_count = 1},
+    .names = {.text = test__names__lower__case_x3f440825__name_text, .names = test__names__lower__case_x3f440825__name_entries, .order = test__names__lower__case_x3f440825__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2fclashes,
 };
 
-static const Test__Names__Leading test__names____leading__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names____leading__descriptor)};
-static const LifelineField test__names____leading__fields[] = {
+static const Test__Names__LeadingXf632cf0a test__names____leading_xf632cf0a__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names____leading_xf632cf0a__descriptor)};
+static const LifelineField test__names____leading_xf632cf0a__fields[] = {
+    {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT32),
+     .offset = offsetof(Test__Names__LeadingXf632cf0a, number),
+     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
+     .message = NULL, .enumeration = NULL},
+};
+static const char test__names____leading_xf632cf0a__name_text[] = "number";
+static const LifelineName test__names____leading_xf632cf0a__name_entries[] = {{0, 6}, {0, 6}};
+static const uint32_t test__names____leading_xf632cf0a__name_order[] = {0};
+const LifelineMessageTable test__names____leading_xf632cf0a__table = {
+    .full_name = "test.names._Leading",
+    .default_instance = &test__names____leading_xf632cf0a__default,
+    .fields = test__names____leading_xf632cf0a__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 1,
+    .dense_count = 1,
+    .size = sizeof(Test__Names__LeadingXf632cf0a),
+    .flags = 0,
+    .dispatch = {
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__LeadingXf632cf0a, number), 0),
+    },
+    .names = {.text = test__names____leading_xf632cf0a__name_text, .names = test__names____leading_xf632cf0a__name_entries, .order = test__names____leading_xf632cf0a__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fnames_2fclashes,
+};
+
+static const Test__Names__Leading test__names__leading__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__leading__descriptor)};
+static const LifelineField test__names__leading__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT32),
      .offset = offsetof(Test__Names__Leading, number),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names____leading__name_text[] = "number";
-static const LifelineName test__names____leading__name_entries[] = {{0, 6}, {0, 6}};
-static const uint32_t test__names____leading__name_order[] = {0};
-const LifelineMessageTable test__names____leading__table = {
-    .full_name = "test.names._Leading",
-    .default_instance = &test__names____leading__default,
-    .fields = test__names____leading__fields,
+static const char test__names__leading__name_text[] = "number";
+static const LifelineName test__names__leading__name_entries[] = {{0, 6}, {0, 6}};
+static const uint32_t test__names__leading__name_order[] = {0};
+const LifelineMessageTable test__names__leading__table = {
+    .full_name = "test.names.Leading",
+    .default_instance = &test__names__leading__default,
+    .fields = test__names__leading__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
@@ -692,35 +720,7 @@ const LifelineMessageTable test__names____leading__table = {
     .dispatch = {
         [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Leading, number), 0),
     },
-    .names = {.text = test__names____leading__name_text, .names = test__names____leading__name_entries, .order = test__names____leading__name_order, .order_count = 1},
-    .file = &lifeline_file_test_2fnames_2fclashes,
-};
-
-static const Test__Names__LeadingN2 test__names__leading__n2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__leading__n2__descriptor)};
-static const LifelineField test__names__leading__n2__fields[] = {
-    {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Names__LeadingN2, number),
-     .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
-     .message = NULL, .enumeration = NULL},
-};
-static const char test__names__leading__n2__name_text[] = "number";
-static const LifelineName test__names__leading__n2__name_entries[] = {{0, 6}, {0, 6}};
-static const uint32_t test__names__leading__n2__name_order[] = {0};
-const LifelineMessageTable test__names__leading__n2__table = {
-    .full_name = "test.names.Leading",
-    .default_instance = &test__names__leading__n2__default,
-    .fields = test__names__leading__n2__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 1,
-    .size = sizeof(Test__Names__LeadingN2),
-    .flags = 0,
-    .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__LeadingN2, number), 0),
-    },
-    .names = {.text = test__names__leading__n2__name_text, .names = test__names__leading__n2__name_entries, .order = test__names__leading__n2__name_order, .order_count = 1},
+    .names = {.text = test__names__leading__name_text, .names = test__names__leading__name_entries, .order = test__names__leading__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2fclashes,
 };
 
@@ -730,12 +730,12 @@ static const LifelineField test__names__entries__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__Entries, value),
      .quantifier_offset = offsetof(Test__Names__Entries, n_value), .encoded_tag = 0x0a00000000000001,
-     .message = &test__names__entries__value_entry__table, .enumeration = NULL},
+     .message = &test__names__entries__value_entry_x40e28dd6__table, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Entries, value_message),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
-     .message = &test__names__entries__value__table, .enumeration = NULL},
+     .message = &test__names__entries__value_xbc9ef52e__table, .enumeration = NULL},
 };
 static const char test__names__entries__name_text[] = "value\000value_message\000valueMessage";
 static const LifelineName test__names__entries__name_entries[] = {{0, 5}, {0, 5}, {6, 13}, {20, 12}};
@@ -758,107 +758,107 @@ const LifelineMessageTable test__names__entries__table = {
     .file = &lifeline_file_test_2fnames_2fclashes,
 };
 
-_Static_assert(offsetof(Test__Names__Entries__ValueEntry, key) == sizeof(ProtobufCMessage), "key of test.names.Entries.ValueEntry");
+_Static_assert(offsetof(Test__Names__Entries__ValueEntryX40e28dd6, key) == sizeof(ProtobufCMessage), "key of test.names.Entries.ValueEntry");
 _Static_assert(
-    offsetof(Test__Names__Entries__ValueEntry, value) == (offsetof(Test__Names__Entries__ValueEntry, key) + sizeof(((Test__Names__Entries__ValueEntry *)0)->key) + _Alignof(__typeof__(((Test__Names__Entries__ValueEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Entries__ValueEntry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Entries__ValueEntry *)0)->value)),
+    offsetof(Test__Names__Entries__ValueEntryX40e28dd6, value) == (offsetof(Test__Names__Entries__ValueEntryX40e28dd6, key) + sizeof(((Test__Names__Entries__ValueEntryX40e28dd6 *)0)->key) + _Alignof(__typeof__(((Test__Names__Entries__ValueEntryX40e28dd6 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Entries__ValueEntryX40e28dd6 *)0)->value)) * _Alignof(__typeof__(((Test__Names__Entries__ValueEntryX40e28dd6 *)0)->value)),
     "value of test.names.Entries.ValueEntry");
-static const Test__Names__Entries__ValueEntry test__names__entries__value_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__entries__value_entry__descriptor)};
-static const LifelineField test__names__entries__value_entry__fields[] = {
+static const Test__Names__Entries__ValueEntryX40e28dd6 test__names__entries__value_entry_x40e28dd6__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__entries__value_entry_x40e28dd6__descriptor)};
+static const LifelineField test__names__entries__value_entry_x40e28dd6__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Entries__ValueEntry, key),
+     .offset = offsetof(Test__Names__Entries__ValueEntryX40e28dd6, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Names__Entries__ValueEntry, value),
+     .offset = offsetof(Test__Names__Entries__ValueEntryX40e28dd6, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__entries__value_entry__name_text[] = "key\000value";
-static const LifelineName test__names__entries__value_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__names__entries__value_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__names__entries__value_entry__table = {
+static const char test__names__entries__value_entry_x40e28dd6__name_text[] = "key\000value";
+static const LifelineName test__names__entries__value_entry_x40e28dd6__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__names__entries__value_entry_x40e28dd6__name_order[] = {0, 2};
+const LifelineMessageTable test__names__entries__value_entry_x40e28dd6__table = {
     .full_name = "test.names.Entries.ValueEntry",
-    .default_instance = &test__names__entries__value_entry__default,
-    .fields = test__names__entries__value_entry__fields,
+    .default_instance = &test__names__entries__value_entry_x40e28dd6__default,
+    .fields = test__names__entries__value_entry_x40e28dd6__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Names__Entries__ValueEntry),
+    .size = sizeof(Test__Names__Entries__ValueEntryX40e28dd6),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Entries__ValueEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Names__Entries__ValueEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Entries__ValueEntryX40e28dd6, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Names__Entries__ValueEntryX40e28dd6, value), 0),
     },
-    .names = {.text = test__names__entries__value_entry__name_text, .names = test__names__entries__value_entry__name_entries, .order = test__names__entries__value_entry__name_order, .order_count = 2},
+    .names = {.text = test__names__entries__value_entry_x40e28dd6__name_text, .names = test__names__entries__value_entry_x40e28dd6__name_entries, .order = test__names__entries__value_entry_x40e28dd6__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fnames_2fclashes,
 };
 
-static const Test__Names__Entries__Value test__names__entries__value__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__entries__value__descriptor)};
-static const LifelineField test__names__entries__value__fields[] = {
+static const Test__Names__Entries__ValueXbc9ef52e test__names__entries__value_xbc9ef52e__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__entries__value_xbc9ef52e__descriptor)};
+static const LifelineField test__names__entries__value_xbc9ef52e__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
-     .offset = offsetof(Test__Names__Entries__Value, entry),
-     .quantifier_offset = offsetof(Test__Names__Entries__Value, n_entry), .encoded_tag = 0x0a00000000000001,
-     .message = &test__names__entries__value__entry_entry__table, .enumeration = NULL},
+     .offset = offsetof(Test__Names__Entries__ValueXbc9ef52e, entry),
+     .quantifier_offset = offsetof(Test__Names__Entries__ValueXbc9ef52e, n_entry), .encoded_tag = 0x0a00000000000001,
+     .message = &test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__table, .enumeration = NULL},
 };
-static const char test__names__entries__value__name_text[] = "entry";
-static const LifelineName test__names__entries__value__name_entries[] = {{0, 5}, {0, 5}};
-static const uint32_t test__names__entries__value__name_order[] = {0};
-const LifelineMessageTable test__names__entries__value__table = {
+static const char test__names__entries__value_xbc9ef52e__name_text[] = "entry";
+static const LifelineName test__names__entries__value_xbc9ef52e__name_entries[] = {{0, 5}, {0, 5}};
+static const uint32_t test__names__entries__value_xbc9ef52e__name_order[] = {0};
+const LifelineMessageTable test__names__entries__value_xbc9ef52e__table = {
     .full_name = "test.names.Entries.Value",
-    .default_instance = &test__names__entries__value__default,
-    .fields = test__names__entries__value__fields,
+    .default_instance = &test__names__entries__value_xbc9ef52e__default,
+    .fields = test__names__entries__value_xbc9ef52e__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Entries__Value),
+    .size = sizeof(Test__Names__Entries__ValueXbc9ef52e),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(MESSAGE, MAP, 0xA, 0, offsetof(Test__Names__Entries__Value, entry), offsetof(Test__Names__Entries__Value, n_entry)),
+        [1] = LIFELINE_DISPATCH(MESSAGE, MAP, 0xA, 0, offsetof(Test__Names__Entries__ValueXbc9ef52e, entry), offsetof(Test__Names__Entries__ValueXbc9ef52e, n_entry)),
     },
-    .names = {.text = test__names__entries__value__name_text, .names = test__names__entries__value__name_entries, .order = test__names__entries__value__name_order, .order_count = 1},
+    .names = {.text = test__names__entries__value_xbc9ef52e__name_text, .names = test__names__entries__value_xbc9ef52e__name_entries, .order = test__names__entries__value_xbc9ef52e__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2fclashes,
 };
 
-_Static_assert(offsetof(Test__Names__Entries__Value__EntryEntry, key) == sizeof(ProtobufCMessage), "key of test.names.Entries.Value.EntryEntry");
+_Static_assert(offsetof(Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278, key) == sizeof(ProtobufCMessage), "key of test.names.Entries.Value.EntryEntry");
 _Static_assert(
-    offsetof(Test__Names__Entries__Value__EntryEntry, value) == (offsetof(Test__Names__Entries__Value__EntryEntry, key) + sizeof(((Test__Names__Entries__Value__EntryEntry *)0)->key) + _Alignof(__typeof__(((Test__Names__Entries__Value__EntryEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Entries__Value__EntryEntry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Entries__Value__EntryEntry *)0)->value)),
+    offsetof(Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278, value) == (offsetof(Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278, key) + sizeof(((Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278 *)0)->key) + _Alignof(__typeof__(((Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278 *)0)->value)) * _Alignof(__typeof__(((Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278 *)0)->value)),
     "value of test.names.Entries.Value.EntryEntry");
-static const Test__Names__Entries__Value__EntryEntry test__names__entries__value__entry_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__entries__value__entry_entry__descriptor)};
-static const LifelineField test__names__entries__value__entry_entry__fields[] = {
+static const Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278 test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__descriptor)};
+static const LifelineField test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Entries__Value__EntryEntry, key),
+     .offset = offsetof(Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Names__Entries__Value__EntryEntry, value),
+     .offset = offsetof(Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__entries__value__entry_entry__name_text[] = "key\000value";
-static const LifelineName test__names__entries__value__entry_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__names__entries__value__entry_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__names__entries__value__entry_entry__table = {
+static const char test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__name_text[] = "key\000value";
+static const LifelineName test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__name_order[] = {0, 2};
+const LifelineMessageTable test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__table = {
     .full_name = "test.names.Entries.Value.EntryEntry",
-    .default_instance = &test__names__entries__value__entry_entry__default,
-    .fields = test__names__entries__value__entry_entry__fields,
+    .default_instance = &test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__default,
+    .fields = test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Names__Entries__Value__EntryEntry),
+    .size = sizeof(Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Entries__Value__EntryEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Names__Entries__Value__EntryEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Names__Entries__ValueXbc9ef52e__EntryEntryXcd038278, value), 0),
     },
-    .names = {.text = test__names__entries__value__entry_entry__name_text, .names = test__names__entries__value__entry_entry__name_entries, .order = test__names__entries__value__entry_entry__name_order, .order_count = 2},
+    .names = {.text = test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__name_text, .names = test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__name_entries, .order = test__names__entries__value_xbc9ef52e__entry_entry_xcd038278__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fnames_2fclashes,
 };
 

@@ -64,14 +64,14 @@ static const char lifeline_file_test_2fnames_2fkeywords_bytes[] =
     "barB\010\012\006FooBarB\003\012\001_B\016\012\014UNRECOGNIZEDB\011\012\007Me"
     "ssage";
 static const LifelineMessageTable *const lifeline_file_test_2fnames_2fkeywords_messages[] = {
-    &test__names__cwords__table,
+    &test__names__cwords_xfdd2ea6d__table,
     &test__names__swift_words__table,
     &test__names__members__table,
     &test__names__repeated_words__table,
-    &test__names__repeated_words__default_entry__table,
-    &test__names__repeated_words__map_entry__table,
-    &test__names__repeated_words__type_entry__table,
-    &test__names__repeated_words__entries_entry__table,
+    &test__names__repeated_words__default_entry_xdc1ffdcb__table,
+    &test__names__repeated_words__map_entry_x5c55059e__table,
+    &test__names__repeated_words__type_entry_x618a95dc__table,
+    &test__names__repeated_words__entries_entry_x2debc244__table,
     &test__names__oneof_words__table,
     &test__names__oneofs_named__table,
 };
@@ -80,102 +80,102 @@ const LifelineFile lifeline_file_test_2fnames_2fkeywords = {
     .dependencies = NULL, .dependency_count = 0,
     .messages = lifeline_file_test_2fnames_2fkeywords_messages, .message_count = 10};
 
-static const Test__Names__CWords test__names__cwords__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__cwords__descriptor)};
-static const LifelineField test__names__cwords__fields[] = {
+static const Test__Names__CWordsXfdd2ea6d test__names__cwords_xfdd2ea6d__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__cwords_xfdd2ea6d__descriptor)};
+static const LifelineField test__names__cwords_xfdd2ea6d__fields[] = {
     {.number = 4, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__CWords, and_eq_4),
-     .quantifier_offset = offsetof(Test__Names__CWords, has_and_eq_4), .encoded_tag = 0x2200000000000001,
+     .offset = offsetof(Test__Names__CWordsXfdd2ea6d, and_eq_4),
+     .quantifier_offset = offsetof(Test__Names__CWordsXfdd2ea6d, has_and_eq_4), .encoded_tag = 0x2200000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 9, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__CWords, bool_9),
-     .quantifier_offset = offsetof(Test__Names__CWords, has_bool_9), .encoded_tag = 0x4a00000000000001,
+     .offset = offsetof(Test__Names__CWordsXfdd2ea6d, bool_9),
+     .quantifier_offset = offsetof(Test__Names__CWordsXfdd2ea6d, has_bool_9), .encoded_tag = 0x4a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 14, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__CWords, class_14),
-     .quantifier_offset = offsetof(Test__Names__CWords, has_class_14), .encoded_tag = 0x7200000000000001,
+     .offset = offsetof(Test__Names__CWordsXfdd2ea6d, class_14),
+     .quantifier_offset = offsetof(Test__Names__CWordsXfdd2ea6d, has_class_14), .encoded_tag = 0x7200000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 23, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__CWords, co_await_23),
-     .quantifier_offset = offsetof(Test__Names__CWords, has_co_await_23), .encoded_tag = 0x01ba000000000002,
+     .offset = offsetof(Test__Names__CWordsXfdd2ea6d, co_await_23),
+     .quantifier_offset = offsetof(Test__Names__CWordsXfdd2ea6d, has_co_await_23), .encoded_tag = 0x01ba000000000002,
      .message = NULL, .enumeration = NULL},
     {.number = 27, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__CWords, default_27),
-     .quantifier_offset = offsetof(Test__Names__CWords, has_default_27), .encoded_tag = 0x01da000000000002,
+     .offset = offsetof(Test__Names__CWordsXfdd2ea6d, default_27),
+     .quantifier_offset = offsetof(Test__Names__CWordsXfdd2ea6d, has_default_27), .encoded_tag = 0x01da000000000002,
      .message = NULL, .enumeration = NULL},
     {.number = 46, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__CWords, int_46),
-     .quantifier_offset = offsetof(Test__Names__CWords, has_int_46), .encoded_tag = 0x02f2000000000002,
+     .offset = offsetof(Test__Names__CWordsXfdd2ea6d, int_46),
+     .quantifier_offset = offsetof(Test__Names__CWordsXfdd2ea6d, has_int_46), .encoded_tag = 0x02f2000000000002,
      .message = NULL, .enumeration = NULL},
     {.number = 63, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__CWords, register_63),
-     .quantifier_offset = offsetof(Test__Names__CWords, has_register_63), .encoded_tag = 0x03fa000000000002,
+     .offset = offsetof(Test__Names__CWordsXfdd2ea6d, register_63),
+     .quantifier_offset = offsetof(Test__Names__CWordsXfdd2ea6d, has_register_63), .encoded_tag = 0x03fa000000000002,
      .message = NULL, .enumeration = NULL},
     {.number = 74, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__CWords, struct_74),
-     .quantifier_offset = offsetof(Test__Names__CWords, has_struct_74), .encoded_tag = 0x04d2000000000002,
+     .offset = offsetof(Test__Names__CWordsXfdd2ea6d, struct_74),
+     .quantifier_offset = offsetof(Test__Names__CWordsXfdd2ea6d, has_struct_74), .encoded_tag = 0x04d2000000000002,
      .message = NULL, .enumeration = NULL},
     {.number = 97, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__CWords, errno_97),
-     .quantifier_offset = offsetof(Test__Names__CWords, has_errno_97), .encoded_tag = 0x068a000000000002,
+     .offset = offsetof(Test__Names__CWordsXfdd2ea6d, errno_97),
+     .quantifier_offset = offsetof(Test__Names__CWordsXfdd2ea6d, has_errno_97), .encoded_tag = 0x068a000000000002,
      .message = NULL, .enumeration = NULL},
     {.number = 99, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__CWords, linux_99),
-     .quantifier_offset = offsetof(Test__Names__CWords, has_linux_99), .encoded_tag = 0x069a000000000002,
+     .offset = offsetof(Test__Names__CWordsXfdd2ea6d, linux_99),
+     .quantifier_offset = offsetof(Test__Names__CWordsXfdd2ea6d, has_linux_99), .encoded_tag = 0x069a000000000002,
      .message = NULL, .enumeration = NULL},
     {.number = 105, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__CWords, null),
-     .quantifier_offset = offsetof(Test__Names__CWords, has_null), .encoded_tag = 0x06ca000000000002,
+     .offset = offsetof(Test__Names__CWordsXfdd2ea6d, null),
+     .quantifier_offset = offsetof(Test__Names__CWordsXfdd2ea6d, has_null), .encoded_tag = 0x06ca000000000002,
      .message = NULL, .enumeration = NULL},
     {.number = 107, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__CWords, bool_),
-     .quantifier_offset = offsetof(Test__Names__CWords, has_bool_), .encoded_tag = 0x06da000000000002,
+     .offset = offsetof(Test__Names__CWordsXfdd2ea6d, bool_107),
+     .quantifier_offset = offsetof(Test__Names__CWordsXfdd2ea6d, has_bool_107), .encoded_tag = 0x06da000000000002,
      .message = NULL, .enumeration = NULL},
     {.number = 109, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__CWords, size_t),
-     .quantifier_offset = offsetof(Test__Names__CWords, has_size_t), .encoded_tag = 0x06ea000000000002,
+     .offset = offsetof(Test__Names__CWordsXfdd2ea6d, size_t),
+     .quantifier_offset = offsetof(Test__Names__CWordsXfdd2ea6d, has_size_t), .encoded_tag = 0x06ea000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__cwords__name_text[] = "and_eq\000andEq\000bool\000class\000co_await\000coAwait\000default\000int\000register\000struct\000errno\000linux\000NULL\000bool_\000size_t\000sizeT";
-static const LifelineName test__names__cwords__name_entries[] = {{0, 6}, {7, 5}, {13, 4}, {13, 4}, {18, 5}, {18, 5}, {24, 8}, {33, 7}, {41, 7}, {41, 7}, {49, 3}, {49, 3}, {53, 8}, {53, 8}, {62, 6}, {62, 6}, {69, 5}, {69, 5}, {75, 5}, {75, 5}, {81, 4}, {81, 4}, {86, 5}, {13, 4}, {92, 6}, {99, 5}};
-static const uint32_t test__names__cwords__name_order[] = {10, 20, 2, 1, 22, 4, 16, 18, 25, 0, 24, 14, 7, 8, 6, 12};
-const LifelineMessageTable test__names__cwords__table = {
+static const char test__names__cwords_xfdd2ea6d__name_text[] = "and_eq\000andEq\000bool\000class\000co_await\000coAwait\000default\000int\000register\000struct\000errno\000linux\000NULL\000bool_\000size_t\000sizeT";
+static const LifelineName test__names__cwords_xfdd2ea6d__name_entries[] = {{0, 6}, {7, 5}, {13, 4}, {13, 4}, {18, 5}, {18, 5}, {24, 8}, {33, 7}, {41, 7}, {41, 7}, {49, 3}, {49, 3}, {53, 8}, {53, 8}, {62, 6}, {62, 6}, {69, 5}, {69, 5}, {75, 5}, {75, 5}, {81, 4}, {81, 4}, {86, 5}, {13, 4}, {92, 6}, {99, 5}};
+static const uint32_t test__names__cwords_xfdd2ea6d__name_order[] = {10, 20, 2, 1, 22, 4, 16, 18, 25, 0, 24, 14, 7, 8, 6, 12};
+const LifelineMessageTable test__names__cwords_xfdd2ea6d__table = {
     .full_name = "test.names.CWords",
-    .default_instance = &test__names__cwords__default,
-    .fields = test__names__cwords__fields,
+    .default_instance = &test__names__cwords_xfdd2ea6d__default,
+    .fields = test__names__cwords_xfdd2ea6d__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 13,
     .dense_count = 0,
-    .size = sizeof(Test__Names__CWords),
+    .size = sizeof(Test__Names__CWordsXfdd2ea6d),
     .flags = LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [4] = LIFELINE_DISPATCH(BYTES, MARKED, 0x22, 1, offsetof(Test__Names__CWords, and_eq_4), offsetof(Test__Names__CWords, has_and_eq_4)),
-        [9] = LIFELINE_DISPATCH(BYTES, MARKED, 0x4A, 1, offsetof(Test__Names__CWords, bool_9), offsetof(Test__Names__CWords, has_bool_9)),
-        [14] = LIFELINE_DISPATCH(BYTES, MARKED, 0x72, 1, offsetof(Test__Names__CWords, class_14), offsetof(Test__Names__CWords, has_class_14)),
-        [17] = LIFELINE_DISPATCH(BYTES, MARKED, 0x68A, 1, offsetof(Test__Names__CWords, errno_97), offsetof(Test__Names__CWords, has_errno_97)),
-        [19] = LIFELINE_DISPATCH(BYTES, MARKED, 0x69A, 1, offsetof(Test__Names__CWords, linux_99), offsetof(Test__Names__CWords, has_linux_99)),
-        [23] = LIFELINE_DISPATCH(BYTES, MARKED, 0x1BA, 1, offsetof(Test__Names__CWords, co_await_23), offsetof(Test__Names__CWords, has_co_await_23)),
-        [25] = LIFELINE_DISPATCH(BYTES, MARKED, 0x6CA, 1, offsetof(Test__Names__CWords, null), offsetof(Test__Names__CWords, has_null)),
-        [26] = LIFELINE_DISPATCH(BYTES, MARKED, 0x4D2, 1, offsetof(Test__Names__CWords, struct_74), offsetof(Test__Names__CWords, has_struct_74)),
-        [27] = LIFELINE_DISPATCH(BYTES, MARKED, 0x1DA, 1, offsetof(Test__Names__CWords, default_27), offsetof(Test__Names__CWords, has_default_27)),
-        [29] = LIFELINE_DISPATCH(BYTES, MARKED, 0x6EA, 1, offsetof(Test__Names__CWords, size_t), offsetof(Test__Names__CWords, has_size_t)),
-        [30] = LIFELINE_DISPATCH(BYTES, MARKED, 0x2F2, 1, offsetof(Test__Names__CWords, int_46), offsetof(Test__Names__CWords, has_int_46)),
-        [31] = LIFELINE_DISPATCH(BYTES, MARKED, 0x3FA, 1, offsetof(Test__Names__CWords, register_63), offsetof(Test__Names__CWords, has_register_63)),
+        [4] = LIFELINE_DISPATCH(BYTES, MARKED, 0x22, 1, offsetof(Test__Names__CWordsXfdd2ea6d, and_eq_4), offsetof(Test__Names__CWordsXfdd2ea6d, has_and_eq_4)),
+        [9] = LIFELINE_DISPATCH(BYTES, MARKED, 0x4A, 1, offsetof(Test__Names__CWordsXfdd2ea6d, bool_9), offsetof(Test__Names__CWordsXfdd2ea6d, has_bool_9)),
+        [14] = LIFELINE_DISPATCH(BYTES, MARKED, 0x72, 1, offsetof(Test__Names__CWordsXfdd2ea6d, class_14), offsetof(Test__Names__CWordsXfdd2ea6d, has_class_14)),
+        [17] = LIFELINE_DISPATCH(BYTES, MARKED, 0x68A, 1, offsetof(Test__Names__CWordsXfdd2ea6d, errno_97), offsetof(Test__Names__CWordsXfdd2ea6d, has_errno_97)),
+        [19] = LIFELINE_DISPATCH(BYTES, MARKED, 0x69A, 1, offsetof(Test__Names__CWordsXfdd2ea6d, linux_99), offsetof(Test__Names__CWordsXfdd2ea6d, has_linux_99)),
+        [23] = LIFELINE_DISPATCH(BYTES, MARKED, 0x1BA, 1, offsetof(Test__Names__CWordsXfdd2ea6d, co_await_23), offsetof(Test__Names__CWordsXfdd2ea6d, has_co_await_23)),
+        [25] = LIFELINE_DISPATCH(BYTES, MARKED, 0x6CA, 1, offsetof(Test__Names__CWordsXfdd2ea6d, null), offsetof(Test__Names__CWordsXfdd2ea6d, has_null)),
+        [26] = LIFELINE_DISPATCH(BYTES, MARKED, 0x4D2, 1, offsetof(Test__Names__CWordsXfdd2ea6d, struct_74), offsetof(Test__Names__CWordsXfdd2ea6d, has_struct_74)),
+        [27] = LIFELINE_DISPATCH(BYTES, MARKED, 0x1DA, 1, offsetof(Test__Names__CWordsXfdd2ea6d, default_27), offsetof(Test__Names__CWordsXfdd2ea6d, has_default_27)),
+        [29] = LIFELINE_DISPATCH(BYTES, MARKED, 0x6EA, 1, offsetof(Test__Names__CWordsXfdd2ea6d, size_t), offsetof(Test__Names__CWordsXfdd2ea6d, has_size_t)),
+        [30] = LIFELINE_DISPATCH(BYTES, MARKED, 0x2F2, 1, offsetof(Test__Names__CWordsXfdd2ea6d, int_46), offsetof(Test__Names__CWordsXfdd2ea6d, has_int_46)),
+        [31] = LIFELINE_DISPATCH(BYTES, MARKED, 0x3FA, 1, offsetof(Test__Names__CWordsXfdd2ea6d, register_63), offsetof(Test__Names__CWordsXfdd2ea6d, has_register_63)),
     },
-    .names = {.text = test__names__cwords__name_text, .names = test__names__cwords__name_entries, .order = test__names__cwords__name_order, .order_count = 16},
+    .names = {.text = test__names__cwords_xfdd2ea6d__name_text, .names = test__names__cwords_xfdd2ea6d__name_entries, .order = test__names__cwords_xfdd2ea6d__name_order, .order_count = 16},
     .file = &lifeline_file_test_2fnames_2fkeywords,
 };
 
@@ -335,18 +335,18 @@ static const LifelineField test__names__members__fields[] = {
      .message = NULL, .enumeration = NULL},
     {.number = 24, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Members, _message),
-     .quantifier_offset = offsetof(Test__Names__Members, has__message), .encoded_tag = 0x01c2000000000002,
+     .offset = offsetof(Test__Names__Members, message),
+     .quantifier_offset = offsetof(Test__Names__Members, has_message), .encoded_tag = 0x01c2000000000002,
      .message = NULL, .enumeration = NULL},
     {.number = 25, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Members, _fields),
-     .quantifier_offset = offsetof(Test__Names__Members, has__fields), .encoded_tag = 0x01ca000000000002,
+     .offset = offsetof(Test__Names__Members, fields_25),
+     .quantifier_offset = offsetof(Test__Names__Members, has_fields_25), .encoded_tag = 0x01ca000000000002,
      .message = NULL, .enumeration = NULL},
     {.number = 27, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Members, _mutable_fields),
-     .quantifier_offset = offsetof(Test__Names__Members, has__mutable_fields), .encoded_tag = 0x01da000000000002,
+     .offset = offsetof(Test__Names__Members, mutable_fields),
+     .quantifier_offset = offsetof(Test__Names__Members, has_mutable_fields), .encoded_tag = 0x01da000000000002,
      .message = NULL, .enumeration = NULL},
     {.number = 32, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
@@ -390,13 +390,13 @@ static const LifelineField test__names__members__fields[] = {
      .message = NULL, .enumeration = NULL},
     {.number = 47, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Members, _),
-     .quantifier_offset = offsetof(Test__Names__Members, has__), .encoded_tag = 0x02fa000000000002,
+     .offset = offsetof(Test__Names__Members, f),
+     .quantifier_offset = offsetof(Test__Names__Members, has_f), .encoded_tag = 0x02fa000000000002,
      .message = NULL, .enumeration = NULL},
     {.number = 54, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Members, string_),
-     .quantifier_offset = offsetof(Test__Names__Members, has_string_), .encoded_tag = 0x03b2000000000002,
+     .offset = offsetof(Test__Names__Members, string),
+     .quantifier_offset = offsetof(Test__Names__Members, has_string), .encoded_tag = 0x03b2000000000002,
      .message = NULL, .enumeration = NULL},
     {.number = 55, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
@@ -433,15 +433,15 @@ const LifelineMessageTable test__names__members__table = {
         [17] = LIFELINE_DISPATCH(BYTES, MARKED, 0x28A, 1, offsetof(Test__Names__Members, unrecognized), offsetof(Test__Names__Members, has_unrecognized)),
         [20] = LIFELINE_DISPATCH(BYTES, MARKED, 0x1A2, 1, offsetof(Test__Names__Members, value), offsetof(Test__Names__Members, has_value)),
         [21] = LIFELINE_DISPATCH(BYTES, MARKED, 0x2AA, 1, offsetof(Test__Names__Members, base_37), offsetof(Test__Names__Members, has_base_37)),
-        [22] = LIFELINE_DISPATCH(BYTES, MARKED, 0x3B2, 1, offsetof(Test__Names__Members, string_), offsetof(Test__Names__Members, has_string_)),
+        [22] = LIFELINE_DISPATCH(BYTES, MARKED, 0x3B2, 1, offsetof(Test__Names__Members, string), offsetof(Test__Names__Members, has_string)),
         [23] = LIFELINE_DISPATCH(BYTES, MARKED, 0x3BA, 1, offsetof(Test__Names__Members, swift), offsetof(Test__Names__Members, has_swift)),
-        [24] = LIFELINE_DISPATCH(BYTES, MARKED, 0x1C2, 1, offsetof(Test__Names__Members, _message), offsetof(Test__Names__Members, has__message)),
-        [25] = LIFELINE_DISPATCH(BYTES, MARKED, 0x1CA, 1, offsetof(Test__Names__Members, _fields), offsetof(Test__Names__Members, has__fields)),
+        [24] = LIFELINE_DISPATCH(BYTES, MARKED, 0x1C2, 1, offsetof(Test__Names__Members, message), offsetof(Test__Names__Members, has_message)),
+        [25] = LIFELINE_DISPATCH(BYTES, MARKED, 0x1CA, 1, offsetof(Test__Names__Members, fields_25), offsetof(Test__Names__Members, has_fields_25)),
         [26] = LIFELINE_DISPATCH(BYTES, MARKED, 0x2D2, 1, offsetof(Test__Names__Members, foo_42), offsetof(Test__Names__Members, has_foo_42)),
-        [27] = LIFELINE_DISPATCH(BYTES, MARKED, 0x1DA, 1, offsetof(Test__Names__Members, _mutable_fields), offsetof(Test__Names__Members, has__mutable_fields)),
+        [27] = LIFELINE_DISPATCH(BYTES, MARKED, 0x1DA, 1, offsetof(Test__Names__Members, mutable_fields), offsetof(Test__Names__Members, has_mutable_fields)),
         [28] = LIFELINE_DISPATCH(BYTES, MARKED, 0x2E2, 1, offsetof(Test__Names__Members, foo_bar), offsetof(Test__Names__Members, has_foo_bar)),
         [29] = LIFELINE_DISPATCH(BYTES, MARKED, 0x2EA, 1, offsetof(Test__Names__Members, foobar), offsetof(Test__Names__Members, has_foobar)),
-        [31] = LIFELINE_DISPATCH(BYTES, MARKED, 0x2FA, 1, offsetof(Test__Names__Members, _), offsetof(Test__Names__Members, has__)),
+        [31] = LIFELINE_DISPATCH(BYTES, MARKED, 0x2FA, 1, offsetof(Test__Names__Members, f), offsetof(Test__Names__Members, has_f)),
     },
     .names = {.text = test__names__members__name_text, .names = test__names__members__name_entries, .order = test__names__members__name_order, .order_count = 31},
     .file = &lifeline_file_test_2fnames_2fkeywords,
@@ -488,22 +488,22 @@ static const LifelineField test__names__repeated_words__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__RepeatedWords, default_8),
      .quantifier_offset = offsetof(Test__Names__RepeatedWords, n_default_8), .encoded_tag = 0x4200000000000001,
-     .message = &test__names__repeated_words__default_entry__table, .enumeration = NULL},
+     .message = &test__names__repeated_words__default_entry_xdc1ffdcb__table, .enumeration = NULL},
     {.number = 9, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__RepeatedWords, map),
      .quantifier_offset = offsetof(Test__Names__RepeatedWords, n_map), .encoded_tag = 0x4a00000000000001,
-     .message = &test__names__repeated_words__map_entry__table, .enumeration = NULL},
+     .message = &test__names__repeated_words__map_entry_x5c55059e__table, .enumeration = NULL},
     {.number = 10, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__RepeatedWords, type_10),
      .quantifier_offset = offsetof(Test__Names__RepeatedWords, n_type_10), .encoded_tag = 0x5200000000000001,
-     .message = &test__names__repeated_words__type_entry__table, .enumeration = NULL},
+     .message = &test__names__repeated_words__type_entry_x618a95dc__table, .enumeration = NULL},
     {.number = 11, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__RepeatedWords, entries),
      .quantifier_offset = offsetof(Test__Names__RepeatedWords, n_entries), .encoded_tag = 0x5a00000000000001,
-     .message = &test__names__repeated_words__entries_entry__table, .enumeration = NULL},
+     .message = &test__names__repeated_words__entries_entry_x2debc244__table, .enumeration = NULL},
 };
 static const char test__names__repeated_words__name_text[] = "class\000self\000in\000init\000fields\000list\000count\000default\000map\000type\000entries";
 static const LifelineName test__names__repeated_words__name_entries[] = {{0, 5}, {0, 5}, {6, 4}, {6, 4}, {11, 2}, {11, 2}, {14, 4}, {14, 4}, {19, 6}, {19, 6}, {26, 4}, {26, 4}, {31, 5}, {31, 5}, {37, 7}, {37, 7}, {45, 3}, {45, 3}, {49, 4}, {49, 4}, {54, 7}, {54, 7}};
@@ -535,155 +535,155 @@ const LifelineMessageTable test__names__repeated_words__table = {
     .file = &lifeline_file_test_2fnames_2fkeywords,
 };
 
-_Static_assert(offsetof(Test__Names__RepeatedWords__DefaultEntry, key) == sizeof(ProtobufCMessage), "key of test.names.RepeatedWords.DefaultEntry");
+_Static_assert(offsetof(Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb, key) == sizeof(ProtobufCMessage), "key of test.names.RepeatedWords.DefaultEntry");
 _Static_assert(
-    offsetof(Test__Names__RepeatedWords__DefaultEntry, value) == (offsetof(Test__Names__RepeatedWords__DefaultEntry, key) + sizeof(((Test__Names__RepeatedWords__DefaultEntry *)0)->key) + _Alignof(__typeof__(((Test__Names__RepeatedWords__DefaultEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__RepeatedWords__DefaultEntry *)0)->value)) * _Alignof(__typeof__(((Test__Names__RepeatedWords__DefaultEntry *)0)->value)),
+    offsetof(Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb, value) == (offsetof(Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb, key) + sizeof(((Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb *)0)->key) + _Alignof(__typeof__(((Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb *)0)->value)) * _Alignof(__typeof__(((Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb *)0)->value)),
     "value of test.names.RepeatedWords.DefaultEntry");
-static const Test__Names__RepeatedWords__DefaultEntry test__names__repeated_words__default_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__repeated_words__default_entry__descriptor)};
-static const LifelineField test__names__repeated_words__default_entry__fields[] = {
+static const Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb test__names__repeated_words__default_entry_xdc1ffdcb__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__repeated_words__default_entry_xdc1ffdcb__descriptor)};
+static const LifelineField test__names__repeated_words__default_entry_xdc1ffdcb__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__RepeatedWords__DefaultEntry, key),
+     .offset = offsetof(Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__RepeatedWords__DefaultEntry, value),
+     .offset = offsetof(Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__repeated_words__default_entry__name_text[] = "key\000value";
-static const LifelineName test__names__repeated_words__default_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__names__repeated_words__default_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__names__repeated_words__default_entry__table = {
+static const char test__names__repeated_words__default_entry_xdc1ffdcb__name_text[] = "key\000value";
+static const LifelineName test__names__repeated_words__default_entry_xdc1ffdcb__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__names__repeated_words__default_entry_xdc1ffdcb__name_order[] = {0, 2};
+const LifelineMessageTable test__names__repeated_words__default_entry_xdc1ffdcb__table = {
     .full_name = "test.names.RepeatedWords.DefaultEntry",
-    .default_instance = &test__names__repeated_words__default_entry__default,
-    .fields = test__names__repeated_words__default_entry__fields,
+    .default_instance = &test__names__repeated_words__default_entry_xdc1ffdcb__default,
+    .fields = test__names__repeated_words__default_entry_xdc1ffdcb__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Names__RepeatedWords__DefaultEntry),
+    .size = sizeof(Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Names__RepeatedWords__DefaultEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Names__RepeatedWords__DefaultEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb, key), 0),
+        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Names__RepeatedWords__DefaultEntryXdc1ffdcb, value), 0),
     },
-    .names = {.text = test__names__repeated_words__default_entry__name_text, .names = test__names__repeated_words__default_entry__name_entries, .order = test__names__repeated_words__default_entry__name_order, .order_count = 2},
+    .names = {.text = test__names__repeated_words__default_entry_xdc1ffdcb__name_text, .names = test__names__repeated_words__default_entry_xdc1ffdcb__name_entries, .order = test__names__repeated_words__default_entry_xdc1ffdcb__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fnames_2fkeywords,
 };
 
-_Static_assert(offsetof(Test__Names__RepeatedWords__MapEntry, key) == sizeof(ProtobufCMessage), "key of test.names.RepeatedWords.MapEntry");
+_Static_assert(offsetof(Test__Names__RepeatedWords__MapEntryX5c55059e, key) == sizeof(ProtobufCMessage), "key of test.names.RepeatedWords.MapEntry");
 _Static_assert(
-    offsetof(Test__Names__RepeatedWords__MapEntry, value) == (offsetof(Test__Names__RepeatedWords__MapEntry, key) + sizeof(((Test__Names__RepeatedWords__MapEntry *)0)->key) + _Alignof(__typeof__(((Test__Names__RepeatedWords__MapEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__RepeatedWords__MapEntry *)0)->value)) * _Alignof(__typeof__(((Test__Names__RepeatedWords__MapEntry *)0)->value)),
+    offsetof(Test__Names__RepeatedWords__MapEntryX5c55059e, value) == (offsetof(Test__Names__RepeatedWords__MapEntryX5c55059e, key) + sizeof(((Test__Names__RepeatedWords__MapEntryX5c55059e *)0)->key) + _Alignof(__typeof__(((Test__Names__RepeatedWords__MapEntryX5c55059e *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__RepeatedWords__MapEntryX5c55059e *)0)->value)) * _Alignof(__typeof__(((Test__Names__RepeatedWords__MapEntryX5c55059e *)0)->value)),
     "value of test.names.RepeatedWords.MapEntry");
-static const Test__Names__RepeatedWords__MapEntry test__names__repeated_words__map_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__repeated_words__map_entry__descriptor)};
-static const LifelineField test__names__repeated_words__map_entry__fields[] = {
+static const Test__Names__RepeatedWords__MapEntryX5c55059e test__names__repeated_words__map_entry_x5c55059e__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__repeated_words__map_entry_x5c55059e__descriptor)};
+static const LifelineField test__names__repeated_words__map_entry_x5c55059e__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__RepeatedWords__MapEntry, key),
+     .offset = offsetof(Test__Names__RepeatedWords__MapEntryX5c55059e, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__RepeatedWords__MapEntry, value),
+     .offset = offsetof(Test__Names__RepeatedWords__MapEntryX5c55059e, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__repeated_words__map_entry__name_text[] = "key\000value";
-static const LifelineName test__names__repeated_words__map_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__names__repeated_words__map_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__names__repeated_words__map_entry__table = {
+static const char test__names__repeated_words__map_entry_x5c55059e__name_text[] = "key\000value";
+static const LifelineName test__names__repeated_words__map_entry_x5c55059e__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__names__repeated_words__map_entry_x5c55059e__name_order[] = {0, 2};
+const LifelineMessageTable test__names__repeated_words__map_entry_x5c55059e__table = {
     .full_name = "test.names.RepeatedWords.MapEntry",
-    .default_instance = &test__names__repeated_words__map_entry__default,
-    .fields = test__names__repeated_words__map_entry__fields,
+    .default_instance = &test__names__repeated_words__map_entry_x5c55059e__default,
+    .fields = test__names__repeated_words__map_entry_x5c55059e__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Names__RepeatedWords__MapEntry),
+    .size = sizeof(Test__Names__RepeatedWords__MapEntryX5c55059e),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Names__RepeatedWords__MapEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Names__RepeatedWords__MapEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Names__RepeatedWords__MapEntryX5c55059e, key), 0),
+        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Names__RepeatedWords__MapEntryX5c55059e, value), 0),
     },
-    .names = {.text = test__names__repeated_words__map_entry__name_text, .names = test__names__repeated_words__map_entry__name_entries, .order = test__names__repeated_words__map_entry__name_order, .order_count = 2},
+    .names = {.text = test__names__repeated_words__map_entry_x5c55059e__name_text, .names = test__names__repeated_words__map_entry_x5c55059e__name_entries, .order = test__names__repeated_words__map_entry_x5c55059e__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fnames_2fkeywords,
 };
 
-_Static_assert(offsetof(Test__Names__RepeatedWords__TypeEntry, key) == sizeof(ProtobufCMessage), "key of test.names.RepeatedWords.TypeEntry");
+_Static_assert(offsetof(Test__Names__RepeatedWords__TypeEntryX618a95dc, key) == sizeof(ProtobufCMessage), "key of test.names.RepeatedWords.TypeEntry");
 _Static_assert(
-    offsetof(Test__Names__RepeatedWords__TypeEntry, value) == (offsetof(Test__Names__RepeatedWords__TypeEntry, key) + sizeof(((Test__Names__RepeatedWords__TypeEntry *)0)->key) + _Alignof(__typeof__(((Test__Names__RepeatedWords__TypeEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__RepeatedWords__TypeEntry *)0)->value)) * _Alignof(__typeof__(((Test__Names__RepeatedWords__TypeEntry *)0)->value)),
+    offsetof(Test__Names__RepeatedWords__TypeEntryX618a95dc, value) == (offsetof(Test__Names__RepeatedWords__TypeEntryX618a95dc, key) + sizeof(((Test__Names__RepeatedWords__TypeEntryX618a95dc *)0)->key) + _Alignof(__typeof__(((Test__Names__RepeatedWords__TypeEntryX618a95dc *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__RepeatedWords__TypeEntryX618a95dc *)0)->value)) * _Alignof(__typeof__(((Test__Names__RepeatedWords__TypeEntryX618a95dc *)0)->value)),
     "value of test.names.RepeatedWords.TypeEntry");
-static const Test__Names__RepeatedWords__TypeEntry test__names__repeated_words__type_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__repeated_words__type_entry__descriptor)};
-static const LifelineField test__names__repeated_words__type_entry__fields[] = {
+static const Test__Names__RepeatedWords__TypeEntryX618a95dc test__names__repeated_words__type_entry_x618a95dc__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__repeated_words__type_entry_x618a95dc__descriptor)};
+static const LifelineField test__names__repeated_words__type_entry_x618a95dc__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__RepeatedWords__TypeEntry, key),
+     .offset = offsetof(Test__Names__RepeatedWords__TypeEntryX618a95dc, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__RepeatedWords__TypeEntry, value),
+     .offset = offsetof(Test__Names__RepeatedWords__TypeEntryX618a95dc, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__repeated_words__type_entry__name_text[] = "key\000value";
-static const LifelineName test__names__repeated_words__type_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__names__repeated_words__type_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__names__repeated_words__type_entry__table = {
+static const char test__names__repeated_words__type_entry_x618a95dc__name_text[] = "key\000value";
+static const LifelineName test__names__repeated_words__type_entry_x618a95dc__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__names__repeated_words__type_entry_x618a95dc__name_order[] = {0, 2};
+const LifelineMessageTable test__names__repeated_words__type_entry_x618a95dc__table = {
     .full_name = "test.names.RepeatedWords.TypeEntry",
-    .default_instance = &test__names__repeated_words__type_entry__default,
-    .fields = test__names__repeated_words__type_entry__fields,
+    .default_instance = &test__names__repeated_words__type_entry_x618a95dc__default,
+    .fields = test__names__repeated_words__type_entry_x618a95dc__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Names__RepeatedWords__TypeEntry),
+    .size = sizeof(Test__Names__RepeatedWords__TypeEntryX618a95dc),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Names__RepeatedWords__TypeEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Names__RepeatedWords__TypeEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Names__RepeatedWords__TypeEntryX618a95dc, key), 0),
+        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Names__RepeatedWords__TypeEntryX618a95dc, value), 0),
     },
-    .names = {.text = test__names__repeated_words__type_entry__name_text, .names = test__names__repeated_words__type_entry__name_entries, .order = test__names__repeated_words__type_entry__name_order, .order_count = 2},
+    .names = {.text = test__names__repeated_words__type_entry_x618a95dc__name_text, .names = test__names__repeated_words__type_entry_x618a95dc__name_entries, .order = test__names__repeated_words__type_entry_x618a95dc__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fnames_2fkeywords,
 };
 
-_Static_assert(offsetof(Test__Names__RepeatedWords__EntriesEntry, key) == sizeof(ProtobufCMessage), "key of test.names.RepeatedWords.EntriesEntry");
+_Static_assert(offsetof(Test__Names__RepeatedWords__EntriesEntryX2debc244, key) == sizeof(ProtobufCMessage), "key of test.names.RepeatedWords.EntriesEntry");
 _Static_assert(
-    offsetof(Test__Names__RepeatedWords__EntriesEntry, value) == (offsetof(Test__Names__RepeatedWords__EntriesEntry, key) + sizeof(((Test__Names__RepeatedWords__EntriesEntry *)0)->key) + _Alignof(__typeof__(((Test__Names__RepeatedWords__EntriesEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__RepeatedWords__EntriesEntry *)0)->value)) * _Alignof(__typeof__(((Test__Names__RepeatedWords__EntriesEntry *)0)->value)),
+    offsetof(Test__Names__RepeatedWords__EntriesEntryX2debc244, value) == (offsetof(Test__Names__RepeatedWords__EntriesEntryX2debc244, key) + sizeof(((Test__Names__RepeatedWords__EntriesEntryX2debc244 *)0)->key) + _Alignof(__typeof__(((Test__Names__RepeatedWords__EntriesEntryX2debc244 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__RepeatedWords__EntriesEntryX2debc244 *)0)->value)) * _Alignof(__typeof__(((Test__Names__RepeatedWords__EntriesEntryX2debc244 *)0)->value)),
     "value of test.names.RepeatedWords.EntriesEntry");
-static const Test__Names__RepeatedWords__EntriesEntry test__names__repeated_words__entries_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__repeated_words__entries_entry__descriptor)};
-static const LifelineField test__names__repeated_words__entries_entry__fields[] = {
+static const Test__Names__RepeatedWords__EntriesEntryX2debc244 test__names__repeated_words__entries_entry_x2debc244__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__repeated_words__entries_entry_x2debc244__descriptor)};
+static const LifelineField test__names__repeated_words__entries_entry_x2debc244__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__RepeatedWords__EntriesEntry, key),
+     .offset = offsetof(Test__Names__RepeatedWords__EntriesEntryX2debc244, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__RepeatedWords__EntriesEntry, value),
+     .offset = offsetof(Test__Names__RepeatedWords__EntriesEntryX2debc244, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__repeated_words__entries_entry__name_text[] = "key\000value";
-static const LifelineName test__names__repeated_words__entries_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__names__repeated_words__entries_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__names__repeated_words__entries_entry__table = {
+static const char test__names__repeated_words__entries_entry_x2debc244__name_text[] = "key\000value";
+static const LifelineName test__names__repeated_words__entries_entry_x2debc244__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__names__repeated_words__entries_entry_x2debc244__name_order[] = {0, 2};
+const LifelineMessageTable test__names__repeated_words__entries_entry_x2debc244__table = {
     .full_name = "test.names.RepeatedWords.EntriesEntry",
-    .default_instance = &test__names__repeated_words__entries_entry__default,
-    .fields = test__names__repeated_words__entries_entry__fields,
+    .default_instance = &test__names__repeated_words__entries_entry_x2debc244__default,
+    .fields = test__names__repeated_words__entries_entry_x2debc244__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Names__RepeatedWords__EntriesEntry),
+    .size = sizeof(Test__Names__RepeatedWords__EntriesEntryX2debc244),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Names__RepeatedWords__EntriesEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Names__RepeatedWords__EntriesEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Names__RepeatedWords__EntriesEntryX2debc244, key), 0),
+        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Names__RepeatedWords__EntriesEntryX2debc244, value), 0),
     },
-    .names = {.text = test__names__repeated_words__entries_entry__name_text, .names = test__names__repeated_words__entries_entry__name_entries, .order = test__names__repeated_words__entries_entry__name_order, .order_count = 2},
+    .names = {.text = test__names__repeated_words__entries_entry_x2debc244__name_text, .names = test__names__repeated_words__entries_entry_x2debc244__name_entries, .order = test__names__repeated_words__entries_entry_x2debc244__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fnames_2fkeywords,
 };
 
@@ -746,7 +746,7 @@ static const LifelineField test__names__oneof_words__fields[] = {
      .message = NULL, .enumeration = NULL},
     {.number = 202, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__OneofWords, _message),
+     .offset = offsetof(Test__Names__OneofWords, message),
      .quantifier_offset = offsetof(Test__Names__OneofWords, words_case), .encoded_tag = 0x0cd2000000000002,
      .message = NULL, .enumeration = NULL},
     {.number = 211, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ONEOF,
@@ -795,7 +795,7 @@ const LifelineMessageTable test__names__oneof_words__table = {
         [19] = LIFELINE_DISPATCH(BYTES, MARKED, 0xB9A, 179, offsetof(Test__Names__OneofWords, description), offsetof(Test__Names__OneofWords, words_case)),
         [22] = LIFELINE_DISPATCH(BYTES, MARKED, 0x7B2, 118, offsetof(Test__Names__OneofWords, in), offsetof(Test__Names__OneofWords, words_case)),
         [25] = LIFELINE_DISPATCH(BYTES, MARKED, 0x6CA, 105, offsetof(Test__Names__OneofWords, null), offsetof(Test__Names__OneofWords, words_case)),
-        [26] = LIFELINE_DISPATCH(BYTES, MARKED, 0xCD2, 202, offsetof(Test__Names__OneofWords, _message), offsetof(Test__Names__OneofWords, words_case)),
+        [26] = LIFELINE_DISPATCH(BYTES, MARKED, 0xCD2, 202, offsetof(Test__Names__OneofWords, message), offsetof(Test__Names__OneofWords, words_case)),
         [27] = LIFELINE_DISPATCH(BYTES, MARKED, 0xDDA, 219, offsetof(Test__Names__OneofWords, foo_219), offsetof(Test__Names__OneofWords, words_case)),
         [28] = LIFELINE_DISPATCH(BYTES, MARKED, 0x7E2, 124, offsetof(Test__Names__OneofWords, await), offsetof(Test__Names__OneofWords, words_case)),
         [31] = LIFELINE_DISPATCH(BYTES, MARKED, 0x6FA, 111, offsetof(Test__Names__OneofWords, self_111), offsetof(Test__Names__OneofWords, words_case)),
@@ -839,12 +839,12 @@ static const LifelineField test__names__oneofs_named__fields[] = {
     {.number = 20, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_INT32),
      .offset = offsetof(Test__Names__OneofsNamed, in_20),
-     .quantifier_offset = offsetof(Test__Names__OneofsNamed, _message_case), .encoded_tag = 0x01a0000000000002,
+     .quantifier_offset = offsetof(Test__Names__OneofsNamed, message_case), .encoded_tag = 0x01a0000000000002,
      .message = NULL, .enumeration = NULL},
     {.number = 21, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_INT32),
      .offset = offsetof(Test__Names__OneofsNamed, in_21),
-     .quantifier_offset = offsetof(Test__Names__OneofsNamed, _fields_case), .encoded_tag = 0x01a8000000000002,
+     .quantifier_offset = offsetof(Test__Names__OneofsNamed, fields_case), .encoded_tag = 0x01a8000000000002,
      .message = NULL, .enumeration = NULL},
     {.number = 22, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_INT32),
@@ -874,7 +874,7 @@ static const LifelineField test__names__oneofs_named__fields[] = {
     {.number = 29, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_INT32),
      .offset = offsetof(Test__Names__OneofsNamed, in_29),
-     .quantifier_offset = offsetof(Test__Names__OneofsNamed, __case), .encoded_tag = 0x01e8000000000002,
+     .quantifier_offset = offsetof(Test__Names__OneofsNamed, f_case), .encoded_tag = 0x01e8000000000002,
      .message = NULL, .enumeration = NULL},
     {.number = 32, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_INT32),
@@ -909,14 +909,14 @@ const LifelineMessageTable test__names__oneofs_named__table = {
         [13] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x68, 13, offsetof(Test__Names__OneofsNamed, in_13), offsetof(Test__Names__OneofsNamed, none_case)),
         [16] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x280, 32, offsetof(Test__Names__OneofsNamed, in_32), offsetof(Test__Names__OneofsNamed, unrecognized_case)),
         [17] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x288, 33, offsetof(Test__Names__OneofsNamed, in_33), offsetof(Test__Names__OneofsNamed, message_of_case)),
-        [20] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x1A0, 20, offsetof(Test__Names__OneofsNamed, in_20), offsetof(Test__Names__OneofsNamed, _message_case)),
-        [21] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x1A8, 21, offsetof(Test__Names__OneofsNamed, in_21), offsetof(Test__Names__OneofsNamed, _fields_case)),
+        [20] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x1A0, 20, offsetof(Test__Names__OneofsNamed, in_20), offsetof(Test__Names__OneofsNamed, message_case)),
+        [21] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x1A8, 21, offsetof(Test__Names__OneofsNamed, in_21), offsetof(Test__Names__OneofsNamed, fields_case)),
         [22] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x1B0, 22, offsetof(Test__Names__OneofsNamed, in_22), offsetof(Test__Names__OneofsNamed, foo_case)),
         [23] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x1B8, 23, offsetof(Test__Names__OneofsNamed, in_23), offsetof(Test__Names__OneofsNamed, foo_of_case)),
         [24] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x1C0, 24, offsetof(Test__Names__OneofsNamed, in_24), offsetof(Test__Names__OneofsNamed, foo_of_of_case)),
         [26] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x1D0, 26, offsetof(Test__Names__OneofsNamed, in_26), offsetof(Test__Names__OneofsNamed, foo_bar_case)),
         [27] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x1D8, 27, offsetof(Test__Names__OneofsNamed, in_27), offsetof(Test__Names__OneofsNamed, foobar_case)),
-        [29] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x1E8, 29, offsetof(Test__Names__OneofsNamed, in_29), offsetof(Test__Names__OneofsNamed, __case)),
+        [29] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x1E8, 29, offsetof(Test__Names__OneofsNamed, in_29), offsetof(Test__Names__OneofsNamed, f_case)),
     },
     .names = {.text = test__names__oneofs_named__name_text, .names = test__names__oneofs_named__name_entries, .order = test__names__oneofs_named__name_order, .order_count = 32},
     .file = &lifeline_file_test_2fnames_2fkeywords,

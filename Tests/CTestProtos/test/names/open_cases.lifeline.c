@@ -57,7 +57,7 @@ static const char lifeline_file_test_2fnames_2fopen_5fcases_bytes[] =
     "\006proto3";
 static const LifelineMessageTable *const lifeline_file_test_2fnames_2fopen_5fcases_messages[] = {
     &test__names__open_cases__holder__table,
-    &test__names__open_cases__holder__mapped_entry__table,
+    &test__names__open_cases__holder__mapped_entry_x16f5ffec__table,
 };
 const LifelineFile lifeline_file_test_2fnames_2fopen_5fcases = {
     .path = "test/names/open_cases.proto", .bytes = lifeline_file_test_2fnames_2fopen_5fcases_bytes, .count = 967,
@@ -85,7 +85,7 @@ static const LifelineField test__names__open_cases__holder__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__OpenCases__Holder, mapped),
      .quantifier_offset = offsetof(Test__Names__OpenCases__Holder, n_mapped), .encoded_tag = 0x2200000000000001,
-     .message = &test__names__open_cases__holder__mapped_entry__table, .enumeration = NULL},
+     .message = &test__names__open_cases__holder__mapped_entry_x16f5ffec__table, .enumeration = NULL},
     {.number = 5, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Names__OpenCases__Holder, chosen),
@@ -122,41 +122,41 @@ const LifelineMessageTable test__names__open_cases__holder__table = {
     .file = &lifeline_file_test_2fnames_2fopen_5fcases,
 };
 
-_Static_assert(offsetof(Test__Names__OpenCases__Holder__MappedEntry, key) == sizeof(ProtobufCMessage), "key of test.names.open_cases.Holder.MappedEntry");
+_Static_assert(offsetof(Test__Names__OpenCases__Holder__MappedEntryX16f5ffec, key) == sizeof(ProtobufCMessage), "key of test.names.open_cases.Holder.MappedEntry");
 _Static_assert(
-    offsetof(Test__Names__OpenCases__Holder__MappedEntry, value) == (offsetof(Test__Names__OpenCases__Holder__MappedEntry, key) + sizeof(((Test__Names__OpenCases__Holder__MappedEntry *)0)->key) + _Alignof(__typeof__(((Test__Names__OpenCases__Holder__MappedEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__OpenCases__Holder__MappedEntry *)0)->value)) * _Alignof(__typeof__(((Test__Names__OpenCases__Holder__MappedEntry *)0)->value)),
+    offsetof(Test__Names__OpenCases__Holder__MappedEntryX16f5ffec, value) == (offsetof(Test__Names__OpenCases__Holder__MappedEntryX16f5ffec, key) + sizeof(((Test__Names__OpenCases__Holder__MappedEntryX16f5ffec *)0)->key) + _Alignof(__typeof__(((Test__Names__OpenCases__Holder__MappedEntryX16f5ffec *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__OpenCases__Holder__MappedEntryX16f5ffec *)0)->value)) * _Alignof(__typeof__(((Test__Names__OpenCases__Holder__MappedEntryX16f5ffec *)0)->value)),
     "value of test.names.open_cases.Holder.MappedEntry");
-static const Test__Names__OpenCases__Holder__MappedEntry test__names__open_cases__holder__mapped_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__open_cases__holder__mapped_entry__descriptor)};
-static const LifelineField test__names__open_cases__holder__mapped_entry__fields[] = {
+static const Test__Names__OpenCases__Holder__MappedEntryX16f5ffec test__names__open_cases__holder__mapped_entry_x16f5ffec__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__open_cases__holder__mapped_entry_x16f5ffec__descriptor)};
+static const LifelineField test__names__open_cases__holder__mapped_entry_x16f5ffec__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__OpenCases__Holder__MappedEntry, key),
+     .offset = offsetof(Test__Names__OpenCases__Holder__MappedEntryX16f5ffec, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_ENUM),
-     .offset = offsetof(Test__Names__OpenCases__Holder__MappedEntry, value),
+     .offset = offsetof(Test__Names__OpenCases__Holder__MappedEntryX16f5ffec, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = &enum_0},
 };
-static const char test__names__open_cases__holder__mapped_entry__name_text[] = "key\000value";
-static const LifelineName test__names__open_cases__holder__mapped_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__names__open_cases__holder__mapped_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__names__open_cases__holder__mapped_entry__table = {
+static const char test__names__open_cases__holder__mapped_entry_x16f5ffec__name_text[] = "key\000value";
+static const LifelineName test__names__open_cases__holder__mapped_entry_x16f5ffec__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__names__open_cases__holder__mapped_entry_x16f5ffec__name_order[] = {0, 2};
+const LifelineMessageTable test__names__open_cases__holder__mapped_entry_x16f5ffec__table = {
     .full_name = "test.names.open_cases.Holder.MappedEntry",
-    .default_instance = &test__names__open_cases__holder__mapped_entry__default,
-    .fields = test__names__open_cases__holder__mapped_entry__fields,
+    .default_instance = &test__names__open_cases__holder__mapped_entry_x16f5ffec__default,
+    .fields = test__names__open_cases__holder__mapped_entry_x16f5ffec__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Names__OpenCases__Holder__MappedEntry),
+    .size = sizeof(Test__Names__OpenCases__Holder__MappedEntryX16f5ffec),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__OpenCases__Holder__MappedEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Names__OpenCases__Holder__MappedEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__OpenCases__Holder__MappedEntryX16f5ffec, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Names__OpenCases__Holder__MappedEntryX16f5ffec, value), 0),
     },
-    .names = {.text = test__names__open_cases__holder__mapped_entry__name_text, .names = test__names__open_cases__holder__mapped_entry__name_entries, .order = test__names__open_cases__holder__mapped_entry__name_order, .order_count = 2},
+    .names = {.text = test__names__open_cases__holder__mapped_entry_x16f5ffec__name_text, .names = test__names__open_cases__holder__mapped_entry_x16f5ffec__name_entries, .order = test__names__open_cases__holder__mapped_entry_x16f5ffec__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fnames_2fopen_5fcases,
 };
 

@@ -172,34 +172,34 @@ static const char lifeline_file_test_2fnames_2ftypes_bytes[] =
     "_ZERO\020\000B\004\012\002_gb\006proto3";
 static const LifelineMessageTable *const lifeline_file_test_2fnames_2ftypes_messages[] = {
     &test__names__types__table,
-    &test__names__types__message__table,
-    &test__names__types__string__table,
-    &test__names__types__bool__table,
-    &test__names__types__optional__table,
-    &test__names__types__repeated_field__table,
-    &test__names__types__self__table,
-    &test__names__types__uint8__table,
-    &test__names__types__file__table,
-    &test__names__types__swift__table,
-    &test__names__types__error__table,
-    &test__names__types__foo_bar__table,
-    &test__names__types__foo_bar__n2__table,
-    &test__names__types__foo__bar__n3__table,
-    &test__names__types__class__table,
-    &test__names__types__int__table,
-    &test__names__types__size_t__table,
-    &test__names__types____fields__table,
-    &test__names__types__one_of__choice__table,
-    &test__names__types__init__n2__table,
-    &test__names__types__table__table,
-    &test__names__types__get_table__table,
-    &test__names__types__map1_entry__table,
-    &test__names__types__map2_entry__table,
-    &test__names__types__mapped1_entry__table,
-    &test__names__types__mapped3_entry__table,
-    &test__names__types__mapped13_entry__table,
-    &test__names__types__mapped14_entry__table,
-    &test__names__types__mapped15_entry__table,
+    &test__names__types__message_x9eb241a5__table,
+    &test__names__types__string_x370d8fd7__table,
+    &test__names__types__bool_xaf7858ca__table,
+    &test__names__types__optional_xfbac6d76__table,
+    &test__names__types__repeated_field_xf1d94a4c__table,
+    &test__names__types__self_x63d0dfd0__table,
+    &test__names__types__uint8_x6a152f66__table,
+    &test__names__types__file_x6f061100__table,
+    &test__names__types__swift_xef4923a1__table,
+    &test__names__types__error_xf7efa5b0__table,
+    &test__names__types__foo_bar_x04fa44e4__table,
+    &test__names__types__foo_bar_xc753cc2f__table,
+    &test__names__types__foo__bar_xb1d1f5a4__table,
+    &test__names__types__class_xcb9c5a86__table,
+    &test__names__types__int_x2b3c2747__table,
+    &test__names__types__size_t_x523f9cd4__table,
+    &test__names__types____fields_x7e198dc2__table,
+    &test__names__types__one_of__choice_xb12715eb__table,
+    &test__names__types__init_x3c6a48bc__table,
+    &test__names__types__table_x70c2725a__table,
+    &test__names__types__get_table_x544bc919__table,
+    &test__names__types__map1_entry_xf239c8dd__table,
+    &test__names__types__map2_entry_x689a376e__table,
+    &test__names__types__mapped1_entry_x2c482a54__table,
+    &test__names__types__mapped3_entry_x2e85857e__table,
+    &test__names__types__mapped13_entry_x423e0a07__table,
+    &test__names__types__mapped14_entry_xcedc0230__table,
+    &test__names__types__mapped15_entry_x71edd319__table,
     &test__names__enums_named__table,
 };
 const LifelineFile lifeline_file_test_2fnames_2ftypes = {
@@ -213,127 +213,127 @@ static const LifelineField test__names__types__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_1),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = &test__names__types__message__table, .enumeration = NULL},
+     .message = &test__names__types__message_x9eb241a5__table, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_2),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
-     .message = &test__names__types__string__table, .enumeration = NULL},
+     .message = &test__names__types__string_x370d8fd7__table, .enumeration = NULL},
     {.number = 8, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_8),
      .quantifier_offset = 0, .encoded_tag = 0x4200000000000001,
-     .message = &test__names__types__bool__table, .enumeration = NULL},
+     .message = &test__names__types__bool_xaf7858ca__table, .enumeration = NULL},
     {.number = 11, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_11),
      .quantifier_offset = 0, .encoded_tag = 0x5a00000000000001,
-     .message = &test__names__types__optional__table, .enumeration = NULL},
+     .message = &test__names__types__optional_xfbac6d76__table, .enumeration = NULL},
     {.number = 13, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_13),
      .quantifier_offset = 0, .encoded_tag = 0x6a00000000000001,
-     .message = &test__names__types__repeated_field__table, .enumeration = NULL},
+     .message = &test__names__types__repeated_field_xf1d94a4c__table, .enumeration = NULL},
     {.number = 21, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_21),
      .quantifier_offset = 0, .encoded_tag = 0x01aa000000000002,
-     .message = &test__names__types__self__table, .enumeration = NULL},
+     .message = &test__names__types__self_x63d0dfd0__table, .enumeration = NULL},
     {.number = 24, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_24),
      .quantifier_offset = 0, .encoded_tag = 0x01c2000000000002,
-     .message = &test__names__types__uint8__table, .enumeration = NULL},
+     .message = &test__names__types__uint8_x6a152f66__table, .enumeration = NULL},
     {.number = 27, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_27),
      .quantifier_offset = 0, .encoded_tag = 0x01da000000000002,
-     .message = &test__names__types__file__table, .enumeration = NULL},
+     .message = &test__names__types__file_x6f061100__table, .enumeration = NULL},
     {.number = 28, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_28),
      .quantifier_offset = 0, .encoded_tag = 0x01e2000000000002,
-     .message = &test__names__types__swift__table, .enumeration = NULL},
+     .message = &test__names__types__swift_xef4923a1__table, .enumeration = NULL},
     {.number = 32, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_32),
      .quantifier_offset = 0, .encoded_tag = 0x0282000000000002,
-     .message = &test__names__types__error__table, .enumeration = NULL},
+     .message = &test__names__types__error_xf7efa5b0__table, .enumeration = NULL},
     {.number = 34, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_34),
      .quantifier_offset = 0, .encoded_tag = 0x0292000000000002,
-     .message = &test__names__types__foo_bar__table, .enumeration = NULL},
+     .message = &test__names__types__foo_bar_x04fa44e4__table, .enumeration = NULL},
     {.number = 35, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_35),
      .quantifier_offset = 0, .encoded_tag = 0x029a000000000002,
-     .message = &test__names__types__foo_bar__n2__table, .enumeration = NULL},
+     .message = &test__names__types__foo_bar_xc753cc2f__table, .enumeration = NULL},
     {.number = 36, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_36),
      .quantifier_offset = 0, .encoded_tag = 0x02a2000000000002,
-     .message = &test__names__types__foo__bar__n3__table, .enumeration = NULL},
+     .message = &test__names__types__foo__bar_xb1d1f5a4__table, .enumeration = NULL},
     {.number = 38, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_38),
      .quantifier_offset = 0, .encoded_tag = 0x02b2000000000002,
-     .message = &test__names__types__class__table, .enumeration = NULL},
+     .message = &test__names__types__class_xcb9c5a86__table, .enumeration = NULL},
     {.number = 40, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_40),
      .quantifier_offset = 0, .encoded_tag = 0x02c2000000000002,
-     .message = &test__names__types__int__table, .enumeration = NULL},
+     .message = &test__names__types__int_x2b3c2747__table, .enumeration = NULL},
     {.number = 41, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_41),
      .quantifier_offset = 0, .encoded_tag = 0x02ca000000000002,
-     .message = &test__names__types__size_t__table, .enumeration = NULL},
+     .message = &test__names__types__size_t_x523f9cd4__table, .enumeration = NULL},
     {.number = 49, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_49),
      .quantifier_offset = 0, .encoded_tag = 0x038a000000000002,
-     .message = &test__names__types____fields__table, .enumeration = NULL},
+     .message = &test__names__types____fields_x7e198dc2__table, .enumeration = NULL},
     {.number = 53, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_53),
      .quantifier_offset = 0, .encoded_tag = 0x03aa000000000002,
-     .message = &test__names__types__one_of__choice__table, .enumeration = NULL},
+     .message = &test__names__types__one_of__choice_xb12715eb__table, .enumeration = NULL},
     {.number = 57, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_57),
      .quantifier_offset = 0, .encoded_tag = 0x03ca000000000002,
-     .message = &test__names__types__init__n2__table, .enumeration = NULL},
+     .message = &test__names__types__init_x3c6a48bc__table, .enumeration = NULL},
     {.number = 59, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_59),
      .quantifier_offset = 0, .encoded_tag = 0x03da000000000002,
-     .message = &test__names__types__table__table, .enumeration = NULL},
+     .message = &test__names__types__table_x70c2725a__table, .enumeration = NULL},
     {.number = 60, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, of_60),
      .quantifier_offset = 0, .encoded_tag = 0x03e2000000000002,
-     .message = &test__names__types__get_table__table, .enumeration = NULL},
+     .message = &test__names__types__get_table_x544bc919__table, .enumeration = NULL},
     {.number = 201, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__Types, many_1),
      .quantifier_offset = offsetof(Test__Names__Types, n_many_1), .encoded_tag = 0x0cca000000000002,
-     .message = &test__names__types__message__table, .enumeration = NULL},
+     .message = &test__names__types__message_x9eb241a5__table, .enumeration = NULL},
     {.number = 202, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__Types, many_2),
      .quantifier_offset = offsetof(Test__Names__Types, n_many_2), .encoded_tag = 0x0cd2000000000002,
-     .message = &test__names__types__string__table, .enumeration = NULL},
+     .message = &test__names__types__string_x370d8fd7__table, .enumeration = NULL},
     {.number = 401, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__Types, map_1),
      .quantifier_offset = offsetof(Test__Names__Types, n_map_1), .encoded_tag = 0x198a000000000002,
-     .message = &test__names__types__map1_entry__table, .enumeration = NULL},
+     .message = &test__names__types__map1_entry_xf239c8dd__table, .enumeration = NULL},
     {.number = 402, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__Types, map_2),
      .quantifier_offset = offsetof(Test__Names__Types, n_map_2), .encoded_tag = 0x1992000000000002,
-     .message = &test__names__types__map2_entry__table, .enumeration = NULL},
+     .message = &test__names__types__map2_entry_x689a376e__table, .enumeration = NULL},
     {.number = 601, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_DOUBLE),
      .offset = offsetof(Test__Names__Types, scalar_1),
@@ -413,32 +413,32 @@ static const LifelineField test__names__types__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__Types, mapped_1),
      .quantifier_offset = offsetof(Test__Names__Types, n_mapped_1), .encoded_tag = 0x29aa000000000002,
-     .message = &test__names__types__mapped1_entry__table, .enumeration = NULL},
+     .message = &test__names__types__mapped1_entry_x2c482a54__table, .enumeration = NULL},
     {.number = 663, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__Types, mapped_3),
      .quantifier_offset = offsetof(Test__Names__Types, n_mapped_3), .encoded_tag = 0x29ba000000000002,
-     .message = &test__names__types__mapped3_entry__table, .enumeration = NULL},
+     .message = &test__names__types__mapped3_entry_x2e85857e__table, .enumeration = NULL},
     {.number = 673, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__Types, mapped_13),
      .quantifier_offset = offsetof(Test__Names__Types, n_mapped_13), .encoded_tag = 0x2a8a000000000002,
-     .message = &test__names__types__mapped13_entry__table, .enumeration = NULL},
+     .message = &test__names__types__mapped13_entry_x423e0a07__table, .enumeration = NULL},
     {.number = 674, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__Types, mapped_14),
      .quantifier_offset = offsetof(Test__Names__Types, n_mapped_14), .encoded_tag = 0x2a92000000000002,
-     .message = &test__names__types__mapped14_entry__table, .enumeration = NULL},
+     .message = &test__names__types__mapped14_entry_xcedc0230__table, .enumeration = NULL},
     {.number = 675, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Names__Types, mapped_15),
      .quantifier_offset = offsetof(Test__Names__Types, n_mapped_15), .encoded_tag = 0x2a9a000000000002,
-     .message = &test__names__types__mapped15_entry__table, .enumeration = NULL},
+     .message = &test__names__types__mapped15_entry_x71edd319__table, .enumeration = NULL},
     {.number = 701, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, chosen_string_message),
      .quantifier_offset = offsetof(Test__Names__Types, choice_case), .encoded_tag = 0x2bea000000000002,
-     .message = &test__names__types__string__table, .enumeration = NULL},
+     .message = &test__names__types__string_x370d8fd7__table, .enumeration = NULL},
     {.number = 702, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_STRING),
      .offset = offsetof(Test__Names__Types, chosen_string),
@@ -453,7 +453,7 @@ static const LifelineField test__names__types__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Names__Types, chosen_byte),
      .quantifier_offset = offsetof(Test__Names__Types, choice_case), .encoded_tag = 0x2c82000000000002,
-     .message = &test__names__types__uint8__table, .enumeration = NULL},
+     .message = &test__names__types__uint8_x6a152f66__table, .enumeration = NULL},
     {.number = 705, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Test__Names__Types, chosen_kind),
@@ -537,857 +537,857 @@ const LifelineMessageTable test__names__types__table = {
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__Message test__names__types__message__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__message__descriptor)};
-static const LifelineField test__names__types__message__fields[] = {
+static const Test__Names__Types__MessageX9eb241a5 test__names__types__message_x9eb241a5__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__message_x9eb241a5__descriptor)};
+static const LifelineField test__names__types__message_x9eb241a5__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Message, text),
+     .offset = offsetof(Test__Names__Types__MessageX9eb241a5, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__message__name_text[] = "text";
-static const LifelineName test__names__types__message__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types__message__name_order[] = {0};
-const LifelineMessageTable test__names__types__message__table = {
+static const char test__names__types__message_x9eb241a5__name_text[] = "text";
+static const LifelineName test__names__types__message_x9eb241a5__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types__message_x9eb241a5__name_order[] = {0};
+const LifelineMessageTable test__names__types__message_x9eb241a5__table = {
     .full_name = "test.names.Types.Message",
-    .default_instance = &test__names__types__message__default,
-    .fields = test__names__types__message__fields,
+    .default_instance = &test__names__types__message_x9eb241a5__default,
+    .fields = test__names__types__message_x9eb241a5__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Message),
+    .size = sizeof(Test__Names__Types__MessageX9eb241a5),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Message, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__MessageX9eb241a5, text), 0),
     },
-    .names = {.text = test__names__types__message__name_text, .names = test__names__types__message__name_entries, .order = test__names__types__message__name_order, .order_count = 1},
+    .names = {.text = test__names__types__message_x9eb241a5__name_text, .names = test__names__types__message_x9eb241a5__name_entries, .order = test__names__types__message_x9eb241a5__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__String test__names__types__string__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__string__descriptor)};
-static const LifelineField test__names__types__string__fields[] = {
+static const Test__Names__Types__StringX370d8fd7 test__names__types__string_x370d8fd7__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__string_x370d8fd7__descriptor)};
+static const LifelineField test__names__types__string_x370d8fd7__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__String, text),
+     .offset = offsetof(Test__Names__Types__StringX370d8fd7, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__string__name_text[] = "text";
-static const LifelineName test__names__types__string__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types__string__name_order[] = {0};
-const LifelineMessageTable test__names__types__string__table = {
+static const char test__names__types__string_x370d8fd7__name_text[] = "text";
+static const LifelineName test__names__types__string_x370d8fd7__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types__string_x370d8fd7__name_order[] = {0};
+const LifelineMessageTable test__names__types__string_x370d8fd7__table = {
     .full_name = "test.names.Types.String",
-    .default_instance = &test__names__types__string__default,
-    .fields = test__names__types__string__fields,
+    .default_instance = &test__names__types__string_x370d8fd7__default,
+    .fields = test__names__types__string_x370d8fd7__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__String),
+    .size = sizeof(Test__Names__Types__StringX370d8fd7),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__String, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__StringX370d8fd7, text), 0),
     },
-    .names = {.text = test__names__types__string__name_text, .names = test__names__types__string__name_entries, .order = test__names__types__string__name_order, .order_count = 1},
+    .names = {.text = test__names__types__string_x370d8fd7__name_text, .names = test__names__types__string_x370d8fd7__name_entries, .order = test__names__types__string_x370d8fd7__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__Bool test__names__types__bool__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__bool__descriptor)};
-static const LifelineField test__names__types__bool__fields[] = {
+static const Test__Names__Types__BoolXaf7858ca test__names__types__bool_xaf7858ca__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__bool_xaf7858ca__descriptor)};
+static const LifelineField test__names__types__bool_xaf7858ca__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Bool, text),
+     .offset = offsetof(Test__Names__Types__BoolXaf7858ca, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__bool__name_text[] = "text";
-static const LifelineName test__names__types__bool__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types__bool__name_order[] = {0};
-const LifelineMessageTable test__names__types__bool__table = {
+static const char test__names__types__bool_xaf7858ca__name_text[] = "text";
+static const LifelineName test__names__types__bool_xaf7858ca__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types__bool_xaf7858ca__name_order[] = {0};
+const LifelineMessageTable test__names__types__bool_xaf7858ca__table = {
     .full_name = "test.names.Types.Bool",
-    .default_instance = &test__names__types__bool__default,
-    .fields = test__names__types__bool__fields,
+    .default_instance = &test__names__types__bool_xaf7858ca__default,
+    .fields = test__names__types__bool_xaf7858ca__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Bool),
+    .size = sizeof(Test__Names__Types__BoolXaf7858ca),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Bool, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__BoolXaf7858ca, text), 0),
     },
-    .names = {.text = test__names__types__bool__name_text, .names = test__names__types__bool__name_entries, .order = test__names__types__bool__name_order, .order_count = 1},
+    .names = {.text = test__names__types__bool_xaf7858ca__name_text, .names = test__names__types__bool_xaf7858ca__name_entries, .order = test__names__types__bool_xaf7858ca__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__Optional test__names__types__optional__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__optional__descriptor)};
-static const LifelineField test__names__types__optional__fields[] = {
+static const Test__Names__Types__OptionalXfbac6d76 test__names__types__optional_xfbac6d76__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__optional_xfbac6d76__descriptor)};
+static const LifelineField test__names__types__optional_xfbac6d76__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Optional, text),
+     .offset = offsetof(Test__Names__Types__OptionalXfbac6d76, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__optional__name_text[] = "text";
-static const LifelineName test__names__types__optional__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types__optional__name_order[] = {0};
-const LifelineMessageTable test__names__types__optional__table = {
+static const char test__names__types__optional_xfbac6d76__name_text[] = "text";
+static const LifelineName test__names__types__optional_xfbac6d76__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types__optional_xfbac6d76__name_order[] = {0};
+const LifelineMessageTable test__names__types__optional_xfbac6d76__table = {
     .full_name = "test.names.Types.Optional",
-    .default_instance = &test__names__types__optional__default,
-    .fields = test__names__types__optional__fields,
+    .default_instance = &test__names__types__optional_xfbac6d76__default,
+    .fields = test__names__types__optional_xfbac6d76__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Optional),
+    .size = sizeof(Test__Names__Types__OptionalXfbac6d76),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Optional, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__OptionalXfbac6d76, text), 0),
     },
-    .names = {.text = test__names__types__optional__name_text, .names = test__names__types__optional__name_entries, .order = test__names__types__optional__name_order, .order_count = 1},
+    .names = {.text = test__names__types__optional_xfbac6d76__name_text, .names = test__names__types__optional_xfbac6d76__name_entries, .order = test__names__types__optional_xfbac6d76__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__RepeatedField test__names__types__repeated_field__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__repeated_field__descriptor)};
-static const LifelineField test__names__types__repeated_field__fields[] = {
+static const Test__Names__Types__RepeatedFieldXf1d94a4c test__names__types__repeated_field_xf1d94a4c__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__repeated_field_xf1d94a4c__descriptor)};
+static const LifelineField test__names__types__repeated_field_xf1d94a4c__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__RepeatedField, text),
+     .offset = offsetof(Test__Names__Types__RepeatedFieldXf1d94a4c, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__repeated_field__name_text[] = "text";
-static const LifelineName test__names__types__repeated_field__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types__repeated_field__name_order[] = {0};
-const LifelineMessageTable test__names__types__repeated_field__table = {
+static const char test__names__types__repeated_field_xf1d94a4c__name_text[] = "text";
+static const LifelineName test__names__types__repeated_field_xf1d94a4c__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types__repeated_field_xf1d94a4c__name_order[] = {0};
+const LifelineMessageTable test__names__types__repeated_field_xf1d94a4c__table = {
     .full_name = "test.names.Types.RepeatedField",
-    .default_instance = &test__names__types__repeated_field__default,
-    .fields = test__names__types__repeated_field__fields,
+    .default_instance = &test__names__types__repeated_field_xf1d94a4c__default,
+    .fields = test__names__types__repeated_field_xf1d94a4c__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__RepeatedField),
+    .size = sizeof(Test__Names__Types__RepeatedFieldXf1d94a4c),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__RepeatedField, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__RepeatedFieldXf1d94a4c, text), 0),
     },
-    .names = {.text = test__names__types__repeated_field__name_text, .names = test__names__types__repeated_field__name_entries, .order = test__names__types__repeated_field__name_order, .order_count = 1},
+    .names = {.text = test__names__types__repeated_field_xf1d94a4c__name_text, .names = test__names__types__repeated_field_xf1d94a4c__name_entries, .order = test__names__types__repeated_field_xf1d94a4c__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__Self test__names__types__self__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__self__descriptor)};
-static const LifelineField test__names__types__self__fields[] = {
+static const Test__Names__Types__SelfX63d0dfd0 test__names__types__self_x63d0dfd0__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__self_x63d0dfd0__descriptor)};
+static const LifelineField test__names__types__self_x63d0dfd0__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Self, text),
+     .offset = offsetof(Test__Names__Types__SelfX63d0dfd0, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__self__name_text[] = "text";
-static const LifelineName test__names__types__self__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types__self__name_order[] = {0};
-const LifelineMessageTable test__names__types__self__table = {
+static const char test__names__types__self_x63d0dfd0__name_text[] = "text";
+static const LifelineName test__names__types__self_x63d0dfd0__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types__self_x63d0dfd0__name_order[] = {0};
+const LifelineMessageTable test__names__types__self_x63d0dfd0__table = {
     .full_name = "test.names.Types.Self",
-    .default_instance = &test__names__types__self__default,
-    .fields = test__names__types__self__fields,
+    .default_instance = &test__names__types__self_x63d0dfd0__default,
+    .fields = test__names__types__self_x63d0dfd0__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Self),
+    .size = sizeof(Test__Names__Types__SelfX63d0dfd0),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Self, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__SelfX63d0dfd0, text), 0),
     },
-    .names = {.text = test__names__types__self__name_text, .names = test__names__types__self__name_entries, .order = test__names__types__self__name_order, .order_count = 1},
+    .names = {.text = test__names__types__self_x63d0dfd0__name_text, .names = test__names__types__self_x63d0dfd0__name_entries, .order = test__names__types__self_x63d0dfd0__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__UInt8 test__names__types__uint8__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__uint8__descriptor)};
-static const LifelineField test__names__types__uint8__fields[] = {
+static const Test__Names__Types__UInt8X6a152f66 test__names__types__uint8_x6a152f66__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__uint8_x6a152f66__descriptor)};
+static const LifelineField test__names__types__uint8_x6a152f66__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__UInt8, text),
+     .offset = offsetof(Test__Names__Types__UInt8X6a152f66, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__uint8__name_text[] = "text";
-static const LifelineName test__names__types__uint8__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types__uint8__name_order[] = {0};
-const LifelineMessageTable test__names__types__uint8__table = {
+static const char test__names__types__uint8_x6a152f66__name_text[] = "text";
+static const LifelineName test__names__types__uint8_x6a152f66__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types__uint8_x6a152f66__name_order[] = {0};
+const LifelineMessageTable test__names__types__uint8_x6a152f66__table = {
     .full_name = "test.names.Types.UInt8",
-    .default_instance = &test__names__types__uint8__default,
-    .fields = test__names__types__uint8__fields,
+    .default_instance = &test__names__types__uint8_x6a152f66__default,
+    .fields = test__names__types__uint8_x6a152f66__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__UInt8),
+    .size = sizeof(Test__Names__Types__UInt8X6a152f66),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__UInt8, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__UInt8X6a152f66, text), 0),
     },
-    .names = {.text = test__names__types__uint8__name_text, .names = test__names__types__uint8__name_entries, .order = test__names__types__uint8__name_order, .order_count = 1},
+    .names = {.text = test__names__types__uint8_x6a152f66__name_text, .names = test__names__types__uint8_x6a152f66__name_entries, .order = test__names__types__uint8_x6a152f66__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__FILE test__names__types__file__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__file__descriptor)};
-static const LifelineField test__names__types__file__fields[] = {
+static const Test__Names__Types__FILEX6f061100 test__names__types__file_x6f061100__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__file_x6f061100__descriptor)};
+static const LifelineField test__names__types__file_x6f061100__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__FILE, text),
+     .offset = offsetof(Test__Names__Types__FILEX6f061100, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__file__name_text[] = "text";
-static const LifelineName test__names__types__file__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types__file__name_order[] = {0};
-const LifelineMessageTable test__names__types__file__table = {
+static const char test__names__types__file_x6f061100__name_text[] = "text";
+static const LifelineName test__names__types__file_x6f061100__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types__file_x6f061100__name_order[] = {0};
+const LifelineMessageTable test__names__types__file_x6f061100__table = {
     .full_name = "test.names.Types.FILE",
-    .default_instance = &test__names__types__file__default,
-    .fields = test__names__types__file__fields,
+    .default_instance = &test__names__types__file_x6f061100__default,
+    .fields = test__names__types__file_x6f061100__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__FILE),
+    .size = sizeof(Test__Names__Types__FILEX6f061100),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__FILE, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__FILEX6f061100, text), 0),
     },
-    .names = {.text = test__names__types__file__name_text, .names = test__names__types__file__name_entries, .order = test__names__types__file__name_order, .order_count = 1},
+    .names = {.text = test__names__types__file_x6f061100__name_text, .names = test__names__types__file_x6f061100__name_entries, .order = test__names__types__file_x6f061100__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__Swift test__names__types__swift__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__swift__descriptor)};
-static const LifelineField test__names__types__swift__fields[] = {
+static const Test__Names__Types__SwiftXef4923a1 test__names__types__swift_xef4923a1__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__swift_xef4923a1__descriptor)};
+static const LifelineField test__names__types__swift_xef4923a1__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Swift, text),
+     .offset = offsetof(Test__Names__Types__SwiftXef4923a1, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__swift__name_text[] = "text";
-static const LifelineName test__names__types__swift__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types__swift__name_order[] = {0};
-const LifelineMessageTable test__names__types__swift__table = {
+static const char test__names__types__swift_xef4923a1__name_text[] = "text";
+static const LifelineName test__names__types__swift_xef4923a1__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types__swift_xef4923a1__name_order[] = {0};
+const LifelineMessageTable test__names__types__swift_xef4923a1__table = {
     .full_name = "test.names.Types.Swift",
-    .default_instance = &test__names__types__swift__default,
-    .fields = test__names__types__swift__fields,
+    .default_instance = &test__names__types__swift_xef4923a1__default,
+    .fields = test__names__types__swift_xef4923a1__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Swift),
+    .size = sizeof(Test__Names__Types__SwiftXef4923a1),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Swift, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__SwiftXef4923a1, text), 0),
     },
-    .names = {.text = test__names__types__swift__name_text, .names = test__names__types__swift__name_entries, .order = test__names__types__swift__name_order, .order_count = 1},
+    .names = {.text = test__names__types__swift_xef4923a1__name_text, .names = test__names__types__swift_xef4923a1__name_entries, .order = test__names__types__swift_xef4923a1__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__Error test__names__types__error__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__error__descriptor)};
-static const LifelineField test__names__types__error__fields[] = {
+static const Test__Names__Types__ErrorXf7efa5b0 test__names__types__error_xf7efa5b0__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__error_xf7efa5b0__descriptor)};
+static const LifelineField test__names__types__error_xf7efa5b0__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Error, text),
+     .offset = offsetof(Test__Names__Types__ErrorXf7efa5b0, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__error__name_text[] = "text";
-static const LifelineName test__names__types__error__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types__error__name_order[] = {0};
-const LifelineMessageTable test__names__types__error__table = {
+static const char test__names__types__error_xf7efa5b0__name_text[] = "text";
+static const LifelineName test__names__types__error_xf7efa5b0__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types__error_xf7efa5b0__name_order[] = {0};
+const LifelineMessageTable test__names__types__error_xf7efa5b0__table = {
     .full_name = "test.names.Types.Error",
-    .default_instance = &test__names__types__error__default,
-    .fields = test__names__types__error__fields,
+    .default_instance = &test__names__types__error_xf7efa5b0__default,
+    .fields = test__names__types__error_xf7efa5b0__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Error),
+    .size = sizeof(Test__Names__Types__ErrorXf7efa5b0),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Error, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__ErrorXf7efa5b0, text), 0),
     },
-    .names = {.text = test__names__types__error__name_text, .names = test__names__types__error__name_entries, .order = test__names__types__error__name_order, .order_count = 1},
+    .names = {.text = test__names__types__error_xf7efa5b0__name_text, .names = test__names__types__error_xf7efa5b0__name_entries, .order = test__names__types__error_xf7efa5b0__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__FooBar test__names__types__foo_bar__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__foo_bar__descriptor)};
-static const LifelineField test__names__types__foo_bar__fields[] = {
+static const Test__Names__Types__FooBarX04fa44e4 test__names__types__foo_bar_x04fa44e4__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__foo_bar_x04fa44e4__descriptor)};
+static const LifelineField test__names__types__foo_bar_x04fa44e4__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__FooBar, text),
+     .offset = offsetof(Test__Names__Types__FooBarX04fa44e4, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__foo_bar__name_text[] = "text";
-static const LifelineName test__names__types__foo_bar__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types__foo_bar__name_order[] = {0};
-const LifelineMessageTable test__names__types__foo_bar__table = {
+static const char test__names__types__foo_bar_x04fa44e4__name_text[] = "text";
+static const LifelineName test__names__types__foo_bar_x04fa44e4__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types__foo_bar_x04fa44e4__name_order[] = {0};
+const LifelineMessageTable test__names__types__foo_bar_x04fa44e4__table = {
     .full_name = "test.names.Types.foo_bar",
-    .default_instance = &test__names__types__foo_bar__default,
-    .fields = test__names__types__foo_bar__fields,
+    .default_instance = &test__names__types__foo_bar_x04fa44e4__default,
+    .fields = test__names__types__foo_bar_x04fa44e4__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__FooBar),
+    .size = sizeof(Test__Names__Types__FooBarX04fa44e4),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__FooBar, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__FooBarX04fa44e4, text), 0),
     },
-    .names = {.text = test__names__types__foo_bar__name_text, .names = test__names__types__foo_bar__name_entries, .order = test__names__types__foo_bar__name_order, .order_count = 1},
+    .names = {.text = test__names__types__foo_bar_x04fa44e4__name_text, .names = test__names__types__foo_bar_x04fa44e4__name_entries, .order = test__names__types__foo_bar_x04fa44e4__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__FooBarN2 test__names__types__foo_bar__n2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__foo_bar__n2__descriptor)};
-static const LifelineField test__names__types__foo_bar__n2__fields[] = {
+static const Test__Names__Types__FooBarXc753cc2f test__names__types__foo_bar_xc753cc2f__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__foo_bar_xc753cc2f__descriptor)};
+static const LifelineField test__names__types__foo_bar_xc753cc2f__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__FooBarN2, text),
+     .offset = offsetof(Test__Names__Types__FooBarXc753cc2f, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__foo_bar__n2__name_text[] = "text";
-static const LifelineName test__names__types__foo_bar__n2__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types__foo_bar__n2__name_order[] = {0};
-const LifelineMessageTable test__names__types__foo_bar__n2__table = {
+static const char test__names__types__foo_bar_xc753cc2f__name_text[] = "text";
+static const LifelineName test__names__types__foo_bar_xc753cc2f__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types__foo_bar_xc753cc2f__name_order[] = {0};
+const LifelineMessageTable test__names__types__foo_bar_xc753cc2f__table = {
     .full_name = "test.names.Types.FooBar",
-    .default_instance = &test__names__types__foo_bar__n2__default,
-    .fields = test__names__types__foo_bar__n2__fields,
+    .default_instance = &test__names__types__foo_bar_xc753cc2f__default,
+    .fields = test__names__types__foo_bar_xc753cc2f__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__FooBarN2),
+    .size = sizeof(Test__Names__Types__FooBarXc753cc2f),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__FooBarN2, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__FooBarXc753cc2f, text), 0),
     },
-    .names = {.text = test__names__types__foo_bar__n2__name_text, .names = test__names__types__foo_bar__n2__name_entries, .order = test__names__types__foo_bar__n2__name_order, .order_count = 1},
+    .names = {.text = test__names__types__foo_bar_xc753cc2f__name_text, .names = test__names__types__foo_bar_xc753cc2f__name_entries, .order = test__names__types__foo_bar_xc753cc2f__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__FooBarN3 test__names__types__foo__bar__n3__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__foo__bar__n3__descriptor)};
-static const LifelineField test__names__types__foo__bar__n3__fields[] = {
+static const Test__Names__Types__FooBarXb1d1f5a4 test__names__types__foo__bar_xb1d1f5a4__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__foo__bar_xb1d1f5a4__descriptor)};
+static const LifelineField test__names__types__foo__bar_xb1d1f5a4__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__FooBarN3, text),
+     .offset = offsetof(Test__Names__Types__FooBarXb1d1f5a4, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__foo__bar__n3__name_text[] = "text";
-static const LifelineName test__names__types__foo__bar__n3__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types__foo__bar__n3__name_order[] = {0};
-const LifelineMessageTable test__names__types__foo__bar__n3__table = {
+static const char test__names__types__foo__bar_xb1d1f5a4__name_text[] = "text";
+static const LifelineName test__names__types__foo__bar_xb1d1f5a4__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types__foo__bar_xb1d1f5a4__name_order[] = {0};
+const LifelineMessageTable test__names__types__foo__bar_xb1d1f5a4__table = {
     .full_name = "test.names.Types.Foo_Bar",
-    .default_instance = &test__names__types__foo__bar__n3__default,
-    .fields = test__names__types__foo__bar__n3__fields,
+    .default_instance = &test__names__types__foo__bar_xb1d1f5a4__default,
+    .fields = test__names__types__foo__bar_xb1d1f5a4__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__FooBarN3),
+    .size = sizeof(Test__Names__Types__FooBarXb1d1f5a4),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__FooBarN3, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__FooBarXb1d1f5a4, text), 0),
     },
-    .names = {.text = test__names__types__foo__bar__n3__name_text, .names = test__names__types__foo__bar__n3__name_entries, .order = test__names__types__foo__bar__n3__name_order, .order_count = 1},
+    .names = {.text = test__names__types__foo__bar_xb1d1f5a4__name_text, .names = test__names__types__foo__bar_xb1d1f5a4__name_entries, .order = test__names__types__foo__bar_xb1d1f5a4__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__Class test__names__types__class__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__class__descriptor)};
-static const LifelineField test__names__types__class__fields[] = {
+static const Test__Names__Types__ClassXcb9c5a86 test__names__types__class_xcb9c5a86__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__class_xcb9c5a86__descriptor)};
+static const LifelineField test__names__types__class_xcb9c5a86__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Class, text),
+     .offset = offsetof(Test__Names__Types__ClassXcb9c5a86, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__class__name_text[] = "text";
-static const LifelineName test__names__types__class__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types__class__name_order[] = {0};
-const LifelineMessageTable test__names__types__class__table = {
+static const char test__names__types__class_xcb9c5a86__name_text[] = "text";
+static const LifelineName test__names__types__class_xcb9c5a86__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types__class_xcb9c5a86__name_order[] = {0};
+const LifelineMessageTable test__names__types__class_xcb9c5a86__table = {
     .full_name = "test.names.Types.class",
-    .default_instance = &test__names__types__class__default,
-    .fields = test__names__types__class__fields,
+    .default_instance = &test__names__types__class_xcb9c5a86__default,
+    .fields = test__names__types__class_xcb9c5a86__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Class),
+    .size = sizeof(Test__Names__Types__ClassXcb9c5a86),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Class, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__ClassXcb9c5a86, text), 0),
     },
-    .names = {.text = test__names__types__class__name_text, .names = test__names__types__class__name_entries, .order = test__names__types__class__name_order, .order_count = 1},
+    .names = {.text = test__names__types__class_xcb9c5a86__name_text, .names = test__names__types__class_xcb9c5a86__name_entries, .order = test__names__types__class_xcb9c5a86__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__Int test__names__types__int__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__int__descriptor)};
-static const LifelineField test__names__types__int__fields[] = {
+static const Test__Names__Types__IntX2b3c2747 test__names__types__int_x2b3c2747__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__int_x2b3c2747__descriptor)};
+static const LifelineField test__names__types__int_x2b3c2747__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Int, text),
+     .offset = offsetof(Test__Names__Types__IntX2b3c2747, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__int__name_text[] = "text";
-static const LifelineName test__names__types__int__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types__int__name_order[] = {0};
-const LifelineMessageTable test__names__types__int__table = {
+static const char test__names__types__int_x2b3c2747__name_text[] = "text";
+static const LifelineName test__names__types__int_x2b3c2747__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types__int_x2b3c2747__name_order[] = {0};
+const LifelineMessageTable test__names__types__int_x2b3c2747__table = {
     .full_name = "test.names.Types.int",
-    .default_instance = &test__names__types__int__default,
-    .fields = test__names__types__int__fields,
+    .default_instance = &test__names__types__int_x2b3c2747__default,
+    .fields = test__names__types__int_x2b3c2747__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Int),
+    .size = sizeof(Test__Names__Types__IntX2b3c2747),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Int, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__IntX2b3c2747, text), 0),
     },
-    .names = {.text = test__names__types__int__name_text, .names = test__names__types__int__name_entries, .order = test__names__types__int__name_order, .order_count = 1},
+    .names = {.text = test__names__types__int_x2b3c2747__name_text, .names = test__names__types__int_x2b3c2747__name_entries, .order = test__names__types__int_x2b3c2747__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__SizeT test__names__types__size_t__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__size_t__descriptor)};
-static const LifelineField test__names__types__size_t__fields[] = {
+static const Test__Names__Types__SizeTX523f9cd4 test__names__types__size_t_x523f9cd4__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__size_t_x523f9cd4__descriptor)};
+static const LifelineField test__names__types__size_t_x523f9cd4__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__SizeT, text),
+     .offset = offsetof(Test__Names__Types__SizeTX523f9cd4, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__size_t__name_text[] = "text";
-static const LifelineName test__names__types__size_t__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types__size_t__name_order[] = {0};
-const LifelineMessageTable test__names__types__size_t__table = {
+static const char test__names__types__size_t_x523f9cd4__name_text[] = "text";
+static const LifelineName test__names__types__size_t_x523f9cd4__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types__size_t_x523f9cd4__name_order[] = {0};
+const LifelineMessageTable test__names__types__size_t_x523f9cd4__table = {
     .full_name = "test.names.Types.size_t",
-    .default_instance = &test__names__types__size_t__default,
-    .fields = test__names__types__size_t__fields,
+    .default_instance = &test__names__types__size_t_x523f9cd4__default,
+    .fields = test__names__types__size_t_x523f9cd4__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__SizeT),
+    .size = sizeof(Test__Names__Types__SizeTX523f9cd4),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__SizeT, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__SizeTX523f9cd4, text), 0),
     },
-    .names = {.text = test__names__types__size_t__name_text, .names = test__names__types__size_t__name_entries, .order = test__names__types__size_t__name_order, .order_count = 1},
+    .names = {.text = test__names__types__size_t_x523f9cd4__name_text, .names = test__names__types__size_t_x523f9cd4__name_entries, .order = test__names__types__size_t_x523f9cd4__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__Fields test__names__types____fields__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types____fields__descriptor)};
-static const LifelineField test__names__types____fields__fields[] = {
+static const Test__Names__Types__FieldsX7e198dc2 test__names__types____fields_x7e198dc2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types____fields_x7e198dc2__descriptor)};
+static const LifelineField test__names__types____fields_x7e198dc2__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Fields, text),
+     .offset = offsetof(Test__Names__Types__FieldsX7e198dc2, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types____fields__name_text[] = "text";
-static const LifelineName test__names__types____fields__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types____fields__name_order[] = {0};
-const LifelineMessageTable test__names__types____fields__table = {
+static const char test__names__types____fields_x7e198dc2__name_text[] = "text";
+static const LifelineName test__names__types____fields_x7e198dc2__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types____fields_x7e198dc2__name_order[] = {0};
+const LifelineMessageTable test__names__types____fields_x7e198dc2__table = {
     .full_name = "test.names.Types._Fields",
-    .default_instance = &test__names__types____fields__default,
-    .fields = test__names__types____fields__fields,
+    .default_instance = &test__names__types____fields_x7e198dc2__default,
+    .fields = test__names__types____fields_x7e198dc2__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Fields),
+    .size = sizeof(Test__Names__Types__FieldsX7e198dc2),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Fields, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__FieldsX7e198dc2, text), 0),
     },
-    .names = {.text = test__names__types____fields__name_text, .names = test__names__types____fields__name_entries, .order = test__names__types____fields__name_order, .order_count = 1},
+    .names = {.text = test__names__types____fields_x7e198dc2__name_text, .names = test__names__types____fields_x7e198dc2__name_entries, .order = test__names__types____fields_x7e198dc2__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__OneOfChoice test__names__types__one_of__choice__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__one_of__choice__descriptor)};
-static const LifelineField test__names__types__one_of__choice__fields[] = {
+static const Test__Names__Types__OneOfChoiceXb12715eb test__names__types__one_of__choice_xb12715eb__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__one_of__choice_xb12715eb__descriptor)};
+static const LifelineField test__names__types__one_of__choice_xb12715eb__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__OneOfChoice, text),
+     .offset = offsetof(Test__Names__Types__OneOfChoiceXb12715eb, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__one_of__choice__name_text[] = "text";
-static const LifelineName test__names__types__one_of__choice__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types__one_of__choice__name_order[] = {0};
-const LifelineMessageTable test__names__types__one_of__choice__table = {
+static const char test__names__types__one_of__choice_xb12715eb__name_text[] = "text";
+static const LifelineName test__names__types__one_of__choice_xb12715eb__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types__one_of__choice_xb12715eb__name_order[] = {0};
+const LifelineMessageTable test__names__types__one_of__choice_xb12715eb__table = {
     .full_name = "test.names.Types.OneOf_Choice",
-    .default_instance = &test__names__types__one_of__choice__default,
-    .fields = test__names__types__one_of__choice__fields,
+    .default_instance = &test__names__types__one_of__choice_xb12715eb__default,
+    .fields = test__names__types__one_of__choice_xb12715eb__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__OneOfChoice),
+    .size = sizeof(Test__Names__Types__OneOfChoiceXb12715eb),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__OneOfChoice, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__OneOfChoiceXb12715eb, text), 0),
     },
-    .names = {.text = test__names__types__one_of__choice__name_text, .names = test__names__types__one_of__choice__name_entries, .order = test__names__types__one_of__choice__name_order, .order_count = 1},
+    .names = {.text = test__names__types__one_of__choice_xb12715eb__name_text, .names = test__names__types__one_of__choice_xb12715eb__name_entries, .order = test__names__types__one_of__choice_xb12715eb__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__InitN2 test__names__types__init__n2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__init__n2__descriptor)};
-static const LifelineField test__names__types__init__n2__fields[] = {
+static const Test__Names__Types__InitX3c6a48bc test__names__types__init_x3c6a48bc__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__init_x3c6a48bc__descriptor)};
+static const LifelineField test__names__types__init_x3c6a48bc__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__InitN2, text),
+     .offset = offsetof(Test__Names__Types__InitX3c6a48bc, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__init__n2__name_text[] = "text";
-static const LifelineName test__names__types__init__n2__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types__init__n2__name_order[] = {0};
-const LifelineMessageTable test__names__types__init__n2__table = {
+static const char test__names__types__init_x3c6a48bc__name_text[] = "text";
+static const LifelineName test__names__types__init_x3c6a48bc__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types__init_x3c6a48bc__name_order[] = {0};
+const LifelineMessageTable test__names__types__init_x3c6a48bc__table = {
     .full_name = "test.names.Types.init",
-    .default_instance = &test__names__types__init__n2__default,
-    .fields = test__names__types__init__n2__fields,
+    .default_instance = &test__names__types__init_x3c6a48bc__default,
+    .fields = test__names__types__init_x3c6a48bc__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__InitN2),
+    .size = sizeof(Test__Names__Types__InitX3c6a48bc),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__InitN2, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__InitX3c6a48bc, text), 0),
     },
-    .names = {.text = test__names__types__init__n2__name_text, .names = test__names__types__init__n2__name_entries, .order = test__names__types__init__n2__name_order, .order_count = 1},
+    .names = {.text = test__names__types__init_x3c6a48bc__name_text, .names = test__names__types__init_x3c6a48bc__name_entries, .order = test__names__types__init_x3c6a48bc__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__Table test__names__types__table__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__table__descriptor)};
-static const LifelineField test__names__types__table__fields[] = {
+static const Test__Names__Types__TableX70c2725a test__names__types__table_x70c2725a__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__table_x70c2725a__descriptor)};
+static const LifelineField test__names__types__table_x70c2725a__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Table, text),
+     .offset = offsetof(Test__Names__Types__TableX70c2725a, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__table__name_text[] = "text";
-static const LifelineName test__names__types__table__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types__table__name_order[] = {0};
-const LifelineMessageTable test__names__types__table__table = {
+static const char test__names__types__table_x70c2725a__name_text[] = "text";
+static const LifelineName test__names__types__table_x70c2725a__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types__table_x70c2725a__name_order[] = {0};
+const LifelineMessageTable test__names__types__table_x70c2725a__table = {
     .full_name = "test.names.Types.Table",
-    .default_instance = &test__names__types__table__default,
-    .fields = test__names__types__table__fields,
+    .default_instance = &test__names__types__table_x70c2725a__default,
+    .fields = test__names__types__table_x70c2725a__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__Table),
+    .size = sizeof(Test__Names__Types__TableX70c2725a),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Table, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__TableX70c2725a, text), 0),
     },
-    .names = {.text = test__names__types__table__name_text, .names = test__names__types__table__name_entries, .order = test__names__types__table__name_order, .order_count = 1},
+    .names = {.text = test__names__types__table_x70c2725a__name_text, .names = test__names__types__table_x70c2725a__name_entries, .order = test__names__types__table_x70c2725a__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-static const Test__Names__Types__GetTable test__names__types__get_table__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__get_table__descriptor)};
-static const LifelineField test__names__types__get_table__fields[] = {
+static const Test__Names__Types__GetTableX544bc919 test__names__types__get_table_x544bc919__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__get_table_x544bc919__descriptor)};
+static const LifelineField test__names__types__get_table_x544bc919__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__GetTable, text),
+     .offset = offsetof(Test__Names__Types__GetTableX544bc919, text),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__get_table__name_text[] = "text";
-static const LifelineName test__names__types__get_table__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__names__types__get_table__name_order[] = {0};
-const LifelineMessageTable test__names__types__get_table__table = {
+static const char test__names__types__get_table_x544bc919__name_text[] = "text";
+static const LifelineName test__names__types__get_table_x544bc919__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__names__types__get_table_x544bc919__name_order[] = {0};
+const LifelineMessageTable test__names__types__get_table_x544bc919__table = {
     .full_name = "test.names.Types.get_table",
-    .default_instance = &test__names__types__get_table__default,
-    .fields = test__names__types__get_table__fields,
+    .default_instance = &test__names__types__get_table_x544bc919__default,
+    .fields = test__names__types__get_table_x544bc919__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Names__Types__GetTable),
+    .size = sizeof(Test__Names__Types__GetTableX544bc919),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__GetTable, text), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__GetTableX544bc919, text), 0),
     },
-    .names = {.text = test__names__types__get_table__name_text, .names = test__names__types__get_table__name_entries, .order = test__names__types__get_table__name_order, .order_count = 1},
+    .names = {.text = test__names__types__get_table_x544bc919__name_text, .names = test__names__types__get_table_x544bc919__name_entries, .order = test__names__types__get_table_x544bc919__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-_Static_assert(offsetof(Test__Names__Types__Map1Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Map1Entry");
+_Static_assert(offsetof(Test__Names__Types__Map1EntryXf239c8dd, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Map1Entry");
 _Static_assert(
-    offsetof(Test__Names__Types__Map1Entry, value) == (offsetof(Test__Names__Types__Map1Entry, key) + sizeof(((Test__Names__Types__Map1Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Map1Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Map1Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Map1Entry *)0)->value)),
+    offsetof(Test__Names__Types__Map1EntryXf239c8dd, value) == (offsetof(Test__Names__Types__Map1EntryXf239c8dd, key) + sizeof(((Test__Names__Types__Map1EntryXf239c8dd *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Map1EntryXf239c8dd *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Map1EntryXf239c8dd *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Map1EntryXf239c8dd *)0)->value)),
     "value of test.names.Types.Map1Entry");
-static const Test__Names__Types__Map1Entry test__names__types__map1_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__map1_entry__descriptor)};
-static const LifelineField test__names__types__map1_entry__fields[] = {
+static const Test__Names__Types__Map1EntryXf239c8dd test__names__types__map1_entry_xf239c8dd__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__map1_entry_xf239c8dd__descriptor)};
+static const LifelineField test__names__types__map1_entry_xf239c8dd__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Names__Types__Map1Entry, key),
+     .offset = offsetof(Test__Names__Types__Map1EntryXf239c8dd, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types__Map1Entry, value),
+     .offset = offsetof(Test__Names__Types__Map1EntryXf239c8dd, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
-     .message = &test__names__types__message__table, .enumeration = NULL},
+     .message = &test__names__types__message_x9eb241a5__table, .enumeration = NULL},
 };
-static const char test__names__types__map1_entry__name_text[] = "key\000value";
-static const LifelineName test__names__types__map1_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__names__types__map1_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__names__types__map1_entry__table = {
+static const char test__names__types__map1_entry_xf239c8dd__name_text[] = "key\000value";
+static const LifelineName test__names__types__map1_entry_xf239c8dd__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__names__types__map1_entry_xf239c8dd__name_order[] = {0, 2};
+const LifelineMessageTable test__names__types__map1_entry_xf239c8dd__table = {
     .full_name = "test.names.Types.Map1Entry",
-    .default_instance = &test__names__types__map1_entry__default,
-    .fields = test__names__types__map1_entry__fields,
+    .default_instance = &test__names__types__map1_entry_xf239c8dd__default,
+    .fields = test__names__types__map1_entry_xf239c8dd__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Map1Entry),
+    .size = sizeof(Test__Names__Types__Map1EntryXf239c8dd),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Types__Map1Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Names__Types__Map1Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Types__Map1EntryXf239c8dd, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Names__Types__Map1EntryXf239c8dd, value), 0),
     },
-    .names = {.text = test__names__types__map1_entry__name_text, .names = test__names__types__map1_entry__name_entries, .order = test__names__types__map1_entry__name_order, .order_count = 2},
+    .names = {.text = test__names__types__map1_entry_xf239c8dd__name_text, .names = test__names__types__map1_entry_xf239c8dd__name_entries, .order = test__names__types__map1_entry_xf239c8dd__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-_Static_assert(offsetof(Test__Names__Types__Map2Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Map2Entry");
+_Static_assert(offsetof(Test__Names__Types__Map2EntryX689a376e, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Map2Entry");
 _Static_assert(
-    offsetof(Test__Names__Types__Map2Entry, value) == (offsetof(Test__Names__Types__Map2Entry, key) + sizeof(((Test__Names__Types__Map2Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Map2Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Map2Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Map2Entry *)0)->value)),
+    offsetof(Test__Names__Types__Map2EntryX689a376e, value) == (offsetof(Test__Names__Types__Map2EntryX689a376e, key) + sizeof(((Test__Names__Types__Map2EntryX689a376e *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Map2EntryX689a376e *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Map2EntryX689a376e *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Map2EntryX689a376e *)0)->value)),
     "value of test.names.Types.Map2Entry");
-static const Test__Names__Types__Map2Entry test__names__types__map2_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__map2_entry__descriptor)};
-static const LifelineField test__names__types__map2_entry__fields[] = {
+static const Test__Names__Types__Map2EntryX689a376e test__names__types__map2_entry_x689a376e__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__map2_entry_x689a376e__descriptor)};
+static const LifelineField test__names__types__map2_entry_x689a376e__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Names__Types__Map2Entry, key),
+     .offset = offsetof(Test__Names__Types__Map2EntryX689a376e, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Names__Types__Map2Entry, value),
+     .offset = offsetof(Test__Names__Types__Map2EntryX689a376e, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
-     .message = &test__names__types__string__table, .enumeration = NULL},
+     .message = &test__names__types__string_x370d8fd7__table, .enumeration = NULL},
 };
-static const char test__names__types__map2_entry__name_text[] = "key\000value";
-static const LifelineName test__names__types__map2_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__names__types__map2_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__names__types__map2_entry__table = {
+static const char test__names__types__map2_entry_x689a376e__name_text[] = "key\000value";
+static const LifelineName test__names__types__map2_entry_x689a376e__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__names__types__map2_entry_x689a376e__name_order[] = {0, 2};
+const LifelineMessageTable test__names__types__map2_entry_x689a376e__table = {
     .full_name = "test.names.Types.Map2Entry",
-    .default_instance = &test__names__types__map2_entry__default,
-    .fields = test__names__types__map2_entry__fields,
+    .default_instance = &test__names__types__map2_entry_x689a376e__default,
+    .fields = test__names__types__map2_entry_x689a376e__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Map2Entry),
+    .size = sizeof(Test__Names__Types__Map2EntryX689a376e),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Types__Map2Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Names__Types__Map2Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Names__Types__Map2EntryX689a376e, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Names__Types__Map2EntryX689a376e, value), 0),
     },
-    .names = {.text = test__names__types__map2_entry__name_text, .names = test__names__types__map2_entry__name_entries, .order = test__names__types__map2_entry__name_order, .order_count = 2},
+    .names = {.text = test__names__types__map2_entry_x689a376e__name_text, .names = test__names__types__map2_entry_x689a376e__name_entries, .order = test__names__types__map2_entry_x689a376e__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-_Static_assert(offsetof(Test__Names__Types__Mapped1Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped1Entry");
+_Static_assert(offsetof(Test__Names__Types__Mapped1EntryX2c482a54, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped1Entry");
 _Static_assert(
-    offsetof(Test__Names__Types__Mapped1Entry, value) == (offsetof(Test__Names__Types__Mapped1Entry, key) + sizeof(((Test__Names__Types__Mapped1Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped1Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped1Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped1Entry *)0)->value)),
+    offsetof(Test__Names__Types__Mapped1EntryX2c482a54, value) == (offsetof(Test__Names__Types__Mapped1EntryX2c482a54, key) + sizeof(((Test__Names__Types__Mapped1EntryX2c482a54 *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped1EntryX2c482a54 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped1EntryX2c482a54 *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped1EntryX2c482a54 *)0)->value)),
     "value of test.names.Types.Mapped1Entry");
-static const Test__Names__Types__Mapped1Entry test__names__types__mapped1_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__mapped1_entry__descriptor)};
-static const LifelineField test__names__types__mapped1_entry__fields[] = {
+static const Test__Names__Types__Mapped1EntryX2c482a54 test__names__types__mapped1_entry_x2c482a54__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__mapped1_entry_x2c482a54__descriptor)};
+static const LifelineField test__names__types__mapped1_entry_x2c482a54__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Mapped1Entry, key),
+     .offset = offsetof(Test__Names__Types__Mapped1EntryX2c482a54, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_DOUBLE),
-     .offset = offsetof(Test__Names__Types__Mapped1Entry, value),
+     .offset = offsetof(Test__Names__Types__Mapped1EntryX2c482a54, value),
      .quantifier_offset = 0, .encoded_tag = 0x1100000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__mapped1_entry__name_text[] = "key\000value";
-static const LifelineName test__names__types__mapped1_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__names__types__mapped1_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__names__types__mapped1_entry__table = {
+static const char test__names__types__mapped1_entry_x2c482a54__name_text[] = "key\000value";
+static const LifelineName test__names__types__mapped1_entry_x2c482a54__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__names__types__mapped1_entry_x2c482a54__name_order[] = {0, 2};
+const LifelineMessageTable test__names__types__mapped1_entry_x2c482a54__table = {
     .full_name = "test.names.Types.Mapped1Entry",
-    .default_instance = &test__names__types__mapped1_entry__default,
-    .fields = test__names__types__mapped1_entry__fields,
+    .default_instance = &test__names__types__mapped1_entry_x2c482a54__default,
+    .fields = test__names__types__mapped1_entry_x2c482a54__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Mapped1Entry),
+    .size = sizeof(Test__Names__Types__Mapped1EntryX2c482a54),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped1Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Names__Types__Mapped1Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped1EntryX2c482a54, key), 0),
+        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Names__Types__Mapped1EntryX2c482a54, value), 0),
     },
-    .names = {.text = test__names__types__mapped1_entry__name_text, .names = test__names__types__mapped1_entry__name_entries, .order = test__names__types__mapped1_entry__name_order, .order_count = 2},
+    .names = {.text = test__names__types__mapped1_entry_x2c482a54__name_text, .names = test__names__types__mapped1_entry_x2c482a54__name_entries, .order = test__names__types__mapped1_entry_x2c482a54__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-_Static_assert(offsetof(Test__Names__Types__Mapped3Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped3Entry");
+_Static_assert(offsetof(Test__Names__Types__Mapped3EntryX2e85857e, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped3Entry");
 _Static_assert(
-    offsetof(Test__Names__Types__Mapped3Entry, value) == (offsetof(Test__Names__Types__Mapped3Entry, key) + sizeof(((Test__Names__Types__Mapped3Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped3Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped3Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped3Entry *)0)->value)),
+    offsetof(Test__Names__Types__Mapped3EntryX2e85857e, value) == (offsetof(Test__Names__Types__Mapped3EntryX2e85857e, key) + sizeof(((Test__Names__Types__Mapped3EntryX2e85857e *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped3EntryX2e85857e *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped3EntryX2e85857e *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped3EntryX2e85857e *)0)->value)),
     "value of test.names.Types.Mapped3Entry");
-static const Test__Names__Types__Mapped3Entry test__names__types__mapped3_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__mapped3_entry__descriptor)};
-static const LifelineField test__names__types__mapped3_entry__fields[] = {
+static const Test__Names__Types__Mapped3EntryX2e85857e test__names__types__mapped3_entry_x2e85857e__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__mapped3_entry_x2e85857e__descriptor)};
+static const LifelineField test__names__types__mapped3_entry_x2e85857e__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Mapped3Entry, key),
+     .offset = offsetof(Test__Names__Types__Mapped3EntryX2e85857e, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Names__Types__Mapped3Entry, value),
+     .offset = offsetof(Test__Names__Types__Mapped3EntryX2e85857e, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__mapped3_entry__name_text[] = "key\000value";
-static const LifelineName test__names__types__mapped3_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__names__types__mapped3_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__names__types__mapped3_entry__table = {
+static const char test__names__types__mapped3_entry_x2e85857e__name_text[] = "key\000value";
+static const LifelineName test__names__types__mapped3_entry_x2e85857e__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__names__types__mapped3_entry_x2e85857e__name_order[] = {0, 2};
+const LifelineMessageTable test__names__types__mapped3_entry_x2e85857e__table = {
     .full_name = "test.names.Types.Mapped3Entry",
-    .default_instance = &test__names__types__mapped3_entry__default,
-    .fields = test__names__types__mapped3_entry__fields,
+    .default_instance = &test__names__types__mapped3_entry_x2e85857e__default,
+    .fields = test__names__types__mapped3_entry_x2e85857e__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Mapped3Entry),
+    .size = sizeof(Test__Names__Types__Mapped3EntryX2e85857e),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped3Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Names__Types__Mapped3Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped3EntryX2e85857e, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Names__Types__Mapped3EntryX2e85857e, value), 0),
     },
-    .names = {.text = test__names__types__mapped3_entry__name_text, .names = test__names__types__mapped3_entry__name_entries, .order = test__names__types__mapped3_entry__name_order, .order_count = 2},
+    .names = {.text = test__names__types__mapped3_entry_x2e85857e__name_text, .names = test__names__types__mapped3_entry_x2e85857e__name_entries, .order = test__names__types__mapped3_entry_x2e85857e__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-_Static_assert(offsetof(Test__Names__Types__Mapped13Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped13Entry");
+_Static_assert(offsetof(Test__Names__Types__Mapped13EntryX423e0a07, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped13Entry");
 _Static_assert(
-    offsetof(Test__Names__Types__Mapped13Entry, value) == (offsetof(Test__Names__Types__Mapped13Entry, key) + sizeof(((Test__Names__Types__Mapped13Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped13Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped13Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped13Entry *)0)->value)),
+    offsetof(Test__Names__Types__Mapped13EntryX423e0a07, value) == (offsetof(Test__Names__Types__Mapped13EntryX423e0a07, key) + sizeof(((Test__Names__Types__Mapped13EntryX423e0a07 *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped13EntryX423e0a07 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped13EntryX423e0a07 *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped13EntryX423e0a07 *)0)->value)),
     "value of test.names.Types.Mapped13Entry");
-static const Test__Names__Types__Mapped13Entry test__names__types__mapped13_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__mapped13_entry__descriptor)};
-static const LifelineField test__names__types__mapped13_entry__fields[] = {
+static const Test__Names__Types__Mapped13EntryX423e0a07 test__names__types__mapped13_entry_x423e0a07__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__mapped13_entry_x423e0a07__descriptor)};
+static const LifelineField test__names__types__mapped13_entry_x423e0a07__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Mapped13Entry, key),
+     .offset = offsetof(Test__Names__Types__Mapped13EntryX423e0a07, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_BOOL),
-     .offset = offsetof(Test__Names__Types__Mapped13Entry, value),
+     .offset = offsetof(Test__Names__Types__Mapped13EntryX423e0a07, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__mapped13_entry__name_text[] = "key\000value";
-static const LifelineName test__names__types__mapped13_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__names__types__mapped13_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__names__types__mapped13_entry__table = {
+static const char test__names__types__mapped13_entry_x423e0a07__name_text[] = "key\000value";
+static const LifelineName test__names__types__mapped13_entry_x423e0a07__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__names__types__mapped13_entry_x423e0a07__name_order[] = {0, 2};
+const LifelineMessageTable test__names__types__mapped13_entry_x423e0a07__table = {
     .full_name = "test.names.Types.Mapped13Entry",
-    .default_instance = &test__names__types__mapped13_entry__default,
-    .fields = test__names__types__mapped13_entry__fields,
+    .default_instance = &test__names__types__mapped13_entry_x423e0a07__default,
+    .fields = test__names__types__mapped13_entry_x423e0a07__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Mapped13Entry),
+    .size = sizeof(Test__Names__Types__Mapped13EntryX423e0a07),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped13Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x10, 0, offsetof(Test__Names__Types__Mapped13Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped13EntryX423e0a07, key), 0),
+        [2] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x10, 0, offsetof(Test__Names__Types__Mapped13EntryX423e0a07, value), 0),
     },
-    .names = {.text = test__names__types__mapped13_entry__name_text, .names = test__names__types__mapped13_entry__name_entries, .order = test__names__types__mapped13_entry__name_order, .order_count = 2},
+    .names = {.text = test__names__types__mapped13_entry_x423e0a07__name_text, .names = test__names__types__mapped13_entry_x423e0a07__name_entries, .order = test__names__types__mapped13_entry_x423e0a07__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-_Static_assert(offsetof(Test__Names__Types__Mapped14Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped14Entry");
+_Static_assert(offsetof(Test__Names__Types__Mapped14EntryXcedc0230, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped14Entry");
 _Static_assert(
-    offsetof(Test__Names__Types__Mapped14Entry, value) == (offsetof(Test__Names__Types__Mapped14Entry, key) + sizeof(((Test__Names__Types__Mapped14Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped14Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped14Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped14Entry *)0)->value)),
+    offsetof(Test__Names__Types__Mapped14EntryXcedc0230, value) == (offsetof(Test__Names__Types__Mapped14EntryXcedc0230, key) + sizeof(((Test__Names__Types__Mapped14EntryXcedc0230 *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped14EntryXcedc0230 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped14EntryXcedc0230 *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped14EntryXcedc0230 *)0)->value)),
     "value of test.names.Types.Mapped14Entry");
-static const Test__Names__Types__Mapped14Entry test__names__types__mapped14_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__mapped14_entry__descriptor)};
-static const LifelineField test__names__types__mapped14_entry__fields[] = {
+static const Test__Names__Types__Mapped14EntryXcedc0230 test__names__types__mapped14_entry_xcedc0230__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__mapped14_entry_xcedc0230__descriptor)};
+static const LifelineField test__names__types__mapped14_entry_xcedc0230__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Mapped14Entry, key),
+     .offset = offsetof(Test__Names__Types__Mapped14EntryXcedc0230, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Mapped14Entry, value),
+     .offset = offsetof(Test__Names__Types__Mapped14EntryXcedc0230, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__mapped14_entry__name_text[] = "key\000value";
-static const LifelineName test__names__types__mapped14_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__names__types__mapped14_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__names__types__mapped14_entry__table = {
+static const char test__names__types__mapped14_entry_xcedc0230__name_text[] = "key\000value";
+static const LifelineName test__names__types__mapped14_entry_xcedc0230__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__names__types__mapped14_entry_xcedc0230__name_order[] = {0, 2};
+const LifelineMessageTable test__names__types__mapped14_entry_xcedc0230__table = {
     .full_name = "test.names.Types.Mapped14Entry",
-    .default_instance = &test__names__types__mapped14_entry__default,
-    .fields = test__names__types__mapped14_entry__fields,
+    .default_instance = &test__names__types__mapped14_entry_xcedc0230__default,
+    .fields = test__names__types__mapped14_entry_xcedc0230__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Mapped14Entry),
+    .size = sizeof(Test__Names__Types__Mapped14EntryXcedc0230),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped14Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Names__Types__Mapped14Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped14EntryXcedc0230, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Names__Types__Mapped14EntryXcedc0230, value), 0),
     },
-    .names = {.text = test__names__types__mapped14_entry__name_text, .names = test__names__types__mapped14_entry__name_entries, .order = test__names__types__mapped14_entry__name_order, .order_count = 2},
+    .names = {.text = test__names__types__mapped14_entry_xcedc0230__name_text, .names = test__names__types__mapped14_entry_xcedc0230__name_entries, .order = test__names__types__mapped14_entry_xcedc0230__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 
-_Static_assert(offsetof(Test__Names__Types__Mapped15Entry, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped15Entry");
+_Static_assert(offsetof(Test__Names__Types__Mapped15EntryX71edd319, key) == sizeof(ProtobufCMessage), "key of test.names.Types.Mapped15Entry");
 _Static_assert(
-    offsetof(Test__Names__Types__Mapped15Entry, value) == (offsetof(Test__Names__Types__Mapped15Entry, key) + sizeof(((Test__Names__Types__Mapped15Entry *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped15Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped15Entry *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped15Entry *)0)->value)),
+    offsetof(Test__Names__Types__Mapped15EntryX71edd319, value) == (offsetof(Test__Names__Types__Mapped15EntryX71edd319, key) + sizeof(((Test__Names__Types__Mapped15EntryX71edd319 *)0)->key) + _Alignof(__typeof__(((Test__Names__Types__Mapped15EntryX71edd319 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Names__Types__Mapped15EntryX71edd319 *)0)->value)) * _Alignof(__typeof__(((Test__Names__Types__Mapped15EntryX71edd319 *)0)->value)),
     "value of test.names.Types.Mapped15Entry");
-static const Test__Names__Types__Mapped15Entry test__names__types__mapped15_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__mapped15_entry__descriptor)};
-static const LifelineField test__names__types__mapped15_entry__fields[] = {
+static const Test__Names__Types__Mapped15EntryX71edd319 test__names__types__mapped15_entry_x71edd319__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__names__types__mapped15_entry_x71edd319__descriptor)};
+static const LifelineField test__names__types__mapped15_entry_x71edd319__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Names__Types__Mapped15Entry, key),
+     .offset = offsetof(Test__Names__Types__Mapped15EntryX71edd319, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_BYTES),
-     .offset = offsetof(Test__Names__Types__Mapped15Entry, value),
+     .offset = offsetof(Test__Names__Types__Mapped15EntryX71edd319, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__names__types__mapped15_entry__name_text[] = "key\000value";
-static const LifelineName test__names__types__mapped15_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__names__types__mapped15_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__names__types__mapped15_entry__table = {
+static const char test__names__types__mapped15_entry_x71edd319__name_text[] = "key\000value";
+static const LifelineName test__names__types__mapped15_entry_x71edd319__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__names__types__mapped15_entry_x71edd319__name_order[] = {0, 2};
+const LifelineMessageTable test__names__types__mapped15_entry_x71edd319__table = {
     .full_name = "test.names.Types.Mapped15Entry",
-    .default_instance = &test__names__types__mapped15_entry__default,
-    .fields = test__names__types__mapped15_entry__fields,
+    .default_instance = &test__names__types__mapped15_entry_x71edd319__default,
+    .fields = test__names__types__mapped15_entry_x71edd319__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Names__Types__Mapped15Entry),
+    .size = sizeof(Test__Names__Types__Mapped15EntryX71edd319),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped15Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Names__Types__Mapped15Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Names__Types__Mapped15EntryX71edd319, key), 0),
+        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Names__Types__Mapped15EntryX71edd319, value), 0),
     },
-    .names = {.text = test__names__types__mapped15_entry__name_text, .names = test__names__types__mapped15_entry__name_entries, .order = test__names__types__mapped15_entry__name_order, .order_count = 2},
+    .names = {.text = test__names__types__mapped15_entry_x71edd319__name_text, .names = test__names__types__mapped15_entry_x71edd319__name_entries, .order = test__names__types__mapped15_entry_x71edd319__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fnames_2ftypes,
 };
 

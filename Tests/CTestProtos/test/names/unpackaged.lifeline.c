@@ -54,13 +54,13 @@ static const char lifeline_file_test_2fnames_2funpackaged_bytes[] =
 static const LifelineMessageTable *const lifeline_file_test_2fnames_2funpackaged_messages[] = {
     &pb__unpackaged__table,
     &pb__string__table,
-    &pb__file__table,
-    &pb__pb___file__table,
+    &pb__file_xa83dba83__table,
+    &pb__pb___file_xc32894c3__table,
     &pb__outer__table,
-    &pb__outer__unpackaged__table,
-    &pb__outer__outers_entry__table,
-    &pb__outer__outer__table,
-    &pb__outer__outer__outer__table,
+    &pb__outer__unpackaged_xabf78015__table,
+    &pb__outer__outers_entry_x9199608a__table,
+    &pb__outer__outer_xf0c554e5__table,
+    &pb__outer__outer_xf0c554e5__outer_x5a2d6b48__table,
 };
 const LifelineFile lifeline_file_test_2fnames_2funpackaged = {
     .path = "test/names/unpackaged.proto", .bytes = lifeline_file_test_2fnames_2funpackaged_bytes, .count = 803,
@@ -83,7 +83,7 @@ static const LifelineField pb__unpackaged__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Pb__Unpackaged, file),
      .quantifier_offset = 0, .encoded_tag = 0x1a00000000000001,
-     .message = &pb__file__table, .enumeration = NULL},
+     .message = &pb__file_xa83dba83__table, .enumeration = NULL},
     {.number = 4, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
      .offset = offsetof(Pb__Unpackaged, name),
@@ -147,59 +147,59 @@ const LifelineMessageTable pb__string__table = {
     .file = &lifeline_file_test_2fnames_2funpackaged,
 };
 
-static const Pb__FILE pb__file__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__file__descriptor)};
-static const LifelineField pb__file__fields[] = {
+static const Pb__FILEXa83dba83 pb__file_xa83dba83__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__file_xa83dba83__descriptor)};
+static const LifelineField pb__file_xa83dba83__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Pb__FILE, descriptor),
+     .offset = offsetof(Pb__FILEXa83dba83, descriptor),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char pb__file__name_text[] = "descriptor";
-static const LifelineName pb__file__name_entries[] = {{0, 10}, {0, 10}};
-static const uint32_t pb__file__name_order[] = {0};
-const LifelineMessageTable pb__file__table = {
+static const char pb__file_xa83dba83__name_text[] = "descriptor";
+static const LifelineName pb__file_xa83dba83__name_entries[] = {{0, 10}, {0, 10}};
+static const uint32_t pb__file_xa83dba83__name_order[] = {0};
+const LifelineMessageTable pb__file_xa83dba83__table = {
     .full_name = "FILE",
-    .default_instance = &pb__file__default,
-    .fields = pb__file__fields,
+    .default_instance = &pb__file_xa83dba83__default,
+    .fields = pb__file_xa83dba83__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Pb__FILE),
+    .size = sizeof(Pb__FILEXa83dba83),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Pb__FILE, descriptor), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Pb__FILEXa83dba83, descriptor), 0),
     },
-    .names = {.text = pb__file__name_text, .names = pb__file__name_entries, .order = pb__file__name_order, .order_count = 1},
+    .names = {.text = pb__file_xa83dba83__name_text, .names = pb__file_xa83dba83__name_entries, .order = pb__file_xa83dba83__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2funpackaged,
 };
 
-static const Pb__PbFILE pb__pb___file__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__pb___file__descriptor)};
-static const LifelineField pb__pb___file__fields[] = {
+static const Pb__PbFILEXc32894c3 pb__pb___file_xc32894c3__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__pb___file_xc32894c3__descriptor)};
+static const LifelineField pb__pb___file_xc32894c3__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Pb__PbFILE, number),
+     .offset = offsetof(Pb__PbFILEXc32894c3, number),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char pb__pb___file__name_text[] = "number";
-static const LifelineName pb__pb___file__name_entries[] = {{0, 6}, {0, 6}};
-static const uint32_t pb__pb___file__name_order[] = {0};
-const LifelineMessageTable pb__pb___file__table = {
+static const char pb__pb___file_xc32894c3__name_text[] = "number";
+static const LifelineName pb__pb___file_xc32894c3__name_entries[] = {{0, 6}, {0, 6}};
+static const uint32_t pb__pb___file_xc32894c3__name_order[] = {0};
+const LifelineMessageTable pb__pb___file_xc32894c3__table = {
     .full_name = "Pb__FILE",
-    .default_instance = &pb__pb___file__default,
-    .fields = pb__pb___file__fields,
+    .default_instance = &pb__pb___file_xc32894c3__default,
+    .fields = pb__pb___file_xc32894c3__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Pb__PbFILE),
+    .size = sizeof(Pb__PbFILEXc32894c3),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Pb__PbFILE, number), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Pb__PbFILEXc32894c3, number), 0),
     },
-    .names = {.text = pb__pb___file__name_text, .names = pb__pb___file__name_entries, .order = pb__pb___file__name_order, .order_count = 1},
+    .names = {.text = pb__pb___file_xc32894c3__name_text, .names = pb__pb___file_xc32894c3__name_entries, .order = pb__pb___file_xc32894c3__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2funpackaged,
 };
 
@@ -209,7 +209,7 @@ static const LifelineField pb__outer__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Pb__Outer, own),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = &pb__outer__unpackaged__table, .enumeration = NULL},
+     .message = &pb__outer__unpackaged_xabf78015__table, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Pb__Outer, outer),
@@ -219,7 +219,7 @@ static const LifelineField pb__outer__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Pb__Outer, outers),
      .quantifier_offset = offsetof(Pb__Outer, n_outers), .encoded_tag = 0x1a00000000000001,
-     .message = &pb__outer__outers_entry__table, .enumeration = NULL},
+     .message = &pb__outer__outers_entry_x9199608a__table, .enumeration = NULL},
     {.number = 4, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Pb__Outer, own_kind),
@@ -261,137 +261,137 @@ const LifelineMessageTable pb__outer__table = {
     .file = &lifeline_file_test_2fnames_2funpackaged,
 };
 
-static const Pb__Outer__Unpackaged pb__outer__unpackaged__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__unpackaged__descriptor)};
-static const LifelineField pb__outer__unpackaged__fields[] = {
+static const Pb__Outer__UnpackagedXabf78015 pb__outer__unpackaged_xabf78015__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__unpackaged_xabf78015__descriptor)};
+static const LifelineField pb__outer__unpackaged_xabf78015__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BOOL),
-     .offset = offsetof(Pb__Outer__Unpackaged, nested),
+     .offset = offsetof(Pb__Outer__UnpackagedXabf78015, nested),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char pb__outer__unpackaged__name_text[] = "nested";
-static const LifelineName pb__outer__unpackaged__name_entries[] = {{0, 6}, {0, 6}};
-static const uint32_t pb__outer__unpackaged__name_order[] = {0};
-const LifelineMessageTable pb__outer__unpackaged__table = {
+static const char pb__outer__unpackaged_xabf78015__name_text[] = "nested";
+static const LifelineName pb__outer__unpackaged_xabf78015__name_entries[] = {{0, 6}, {0, 6}};
+static const uint32_t pb__outer__unpackaged_xabf78015__name_order[] = {0};
+const LifelineMessageTable pb__outer__unpackaged_xabf78015__table = {
     .full_name = "Outer.Unpackaged",
-    .default_instance = &pb__outer__unpackaged__default,
-    .fields = pb__outer__unpackaged__fields,
+    .default_instance = &pb__outer__unpackaged_xabf78015__default,
+    .fields = pb__outer__unpackaged_xabf78015__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Pb__Outer__Unpackaged),
+    .size = sizeof(Pb__Outer__UnpackagedXabf78015),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x8, 0, offsetof(Pb__Outer__Unpackaged, nested), 0),
+        [1] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x8, 0, offsetof(Pb__Outer__UnpackagedXabf78015, nested), 0),
     },
-    .names = {.text = pb__outer__unpackaged__name_text, .names = pb__outer__unpackaged__name_entries, .order = pb__outer__unpackaged__name_order, .order_count = 1},
+    .names = {.text = pb__outer__unpackaged_xabf78015__name_text, .names = pb__outer__unpackaged_xabf78015__name_entries, .order = pb__outer__unpackaged_xabf78015__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2funpackaged,
 };
 
-_Static_assert(offsetof(Pb__Outer__OutersEntry, key) == sizeof(ProtobufCMessage), "key of Outer.OutersEntry");
+_Static_assert(offsetof(Pb__Outer__OutersEntryX9199608a, key) == sizeof(ProtobufCMessage), "key of Outer.OutersEntry");
 _Static_assert(
-    offsetof(Pb__Outer__OutersEntry, value) == (offsetof(Pb__Outer__OutersEntry, key) + sizeof(((Pb__Outer__OutersEntry *)0)->key) + _Alignof(__typeof__(((Pb__Outer__OutersEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Pb__Outer__OutersEntry *)0)->value)) * _Alignof(__typeof__(((Pb__Outer__OutersEntry *)0)->value)),
+    offsetof(Pb__Outer__OutersEntryX9199608a, value) == (offsetof(Pb__Outer__OutersEntryX9199608a, key) + sizeof(((Pb__Outer__OutersEntryX9199608a *)0)->key) + _Alignof(__typeof__(((Pb__Outer__OutersEntryX9199608a *)0)->value)) - 1) / _Alignof(__typeof__(((Pb__Outer__OutersEntryX9199608a *)0)->value)) * _Alignof(__typeof__(((Pb__Outer__OutersEntryX9199608a *)0)->value)),
     "value of Outer.OutersEntry");
-static const Pb__Outer__OutersEntry pb__outer__outers_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__outers_entry__descriptor)};
-static const LifelineField pb__outer__outers_entry__fields[] = {
+static const Pb__Outer__OutersEntryX9199608a pb__outer__outers_entry_x9199608a__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__outers_entry_x9199608a__descriptor)};
+static const LifelineField pb__outer__outers_entry_x9199608a__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Pb__Outer__OutersEntry, key),
+     .offset = offsetof(Pb__Outer__OutersEntryX9199608a, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Pb__Outer__OutersEntry, value),
+     .offset = offsetof(Pb__Outer__OutersEntryX9199608a, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &pb__unpackaged__table, .enumeration = NULL},
 };
-static const char pb__outer__outers_entry__name_text[] = "key\000value";
-static const LifelineName pb__outer__outers_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t pb__outer__outers_entry__name_order[] = {0, 2};
-const LifelineMessageTable pb__outer__outers_entry__table = {
+static const char pb__outer__outers_entry_x9199608a__name_text[] = "key\000value";
+static const LifelineName pb__outer__outers_entry_x9199608a__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t pb__outer__outers_entry_x9199608a__name_order[] = {0, 2};
+const LifelineMessageTable pb__outer__outers_entry_x9199608a__table = {
     .full_name = "Outer.OutersEntry",
-    .default_instance = &pb__outer__outers_entry__default,
-    .fields = pb__outer__outers_entry__fields,
+    .default_instance = &pb__outer__outers_entry_x9199608a__default,
+    .fields = pb__outer__outers_entry_x9199608a__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Pb__Outer__OutersEntry),
+    .size = sizeof(Pb__Outer__OutersEntryX9199608a),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Pb__Outer__OutersEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Pb__Outer__OutersEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Pb__Outer__OutersEntryX9199608a, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Pb__Outer__OutersEntryX9199608a, value), 0),
     },
-    .names = {.text = pb__outer__outers_entry__name_text, .names = pb__outer__outers_entry__name_entries, .order = pb__outer__outers_entry__name_order, .order_count = 2},
+    .names = {.text = pb__outer__outers_entry_x9199608a__name_text, .names = pb__outer__outers_entry_x9199608a__name_entries, .order = pb__outer__outers_entry_x9199608a__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fnames_2funpackaged,
 };
 
-static const Pb__Outer__Outer pb__outer__outer__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__outer__descriptor)};
-static const LifelineField pb__outer__outer__fields[] = {
+static const Pb__Outer__OuterXf0c554e5 pb__outer__outer_xf0c554e5__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__outer_xf0c554e5__descriptor)};
+static const LifelineField pb__outer__outer_xf0c554e5__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Pb__Outer__Outer, inner),
+     .offset = offsetof(Pb__Outer__OuterXf0c554e5, inner),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
-     .message = &pb__outer__outer__outer__table, .enumeration = NULL},
+     .message = &pb__outer__outer_xf0c554e5__outer_x5a2d6b48__table, .enumeration = NULL},
 };
-static const char pb__outer__outer__name_text[] = "inner";
-static const LifelineName pb__outer__outer__name_entries[] = {{0, 5}, {0, 5}};
-static const uint32_t pb__outer__outer__name_order[] = {0};
-const LifelineMessageTable pb__outer__outer__table = {
+static const char pb__outer__outer_xf0c554e5__name_text[] = "inner";
+static const LifelineName pb__outer__outer_xf0c554e5__name_entries[] = {{0, 5}, {0, 5}};
+static const uint32_t pb__outer__outer_xf0c554e5__name_order[] = {0};
+const LifelineMessageTable pb__outer__outer_xf0c554e5__table = {
     .full_name = "Outer.Outer",
-    .default_instance = &pb__outer__outer__default,
-    .fields = pb__outer__outer__fields,
+    .default_instance = &pb__outer__outer_xf0c554e5__default,
+    .fields = pb__outer__outer_xf0c554e5__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Pb__Outer__Outer),
+    .size = sizeof(Pb__Outer__OuterXf0c554e5),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Pb__Outer__Outer, inner), 0),
+        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Pb__Outer__OuterXf0c554e5, inner), 0),
     },
-    .names = {.text = pb__outer__outer__name_text, .names = pb__outer__outer__name_entries, .order = pb__outer__outer__name_order, .order_count = 1},
+    .names = {.text = pb__outer__outer_xf0c554e5__name_text, .names = pb__outer__outer_xf0c554e5__name_entries, .order = pb__outer__outer_xf0c554e5__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fnames_2funpackaged,
 };
 
-static const Pb__Outer__Outer__Outer pb__outer__outer__outer__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__outer__outer__descriptor)};
-static const LifelineField pb__outer__outer__outer__fields[] = {
+static const Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48 pb__outer__outer_xf0c554e5__outer_x5a2d6b48__default = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__outer__outer_xf0c554e5__outer_x5a2d6b48__descriptor)};
+static const LifelineField pb__outer__outer_xf0c554e5__outer_x5a2d6b48__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Pb__Outer__Outer__Outer, outermost),
+     .offset = offsetof(Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48, outermost),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = &pb__outer__table, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Pb__Outer__Outer__Outer, middle),
+     .offset = offsetof(Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48, middle),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
-     .message = &pb__outer__outer__table, .enumeration = NULL},
+     .message = &pb__outer__outer_xf0c554e5__table, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Pb__Outer__Outer__Outer, own),
+     .offset = offsetof(Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48, own),
      .quantifier_offset = 0, .encoded_tag = 0x1a00000000000001,
-     .message = &pb__outer__outer__outer__table, .enumeration = NULL},
+     .message = &pb__outer__outer_xf0c554e5__outer_x5a2d6b48__table, .enumeration = NULL},
 };
-static const char pb__outer__outer__outer__name_text[] = "outermost\000middle\000own";
-static const LifelineName pb__outer__outer__outer__name_entries[] = {{0, 9}, {0, 9}, {10, 6}, {10, 6}, {17, 3}, {17, 3}};
-static const uint32_t pb__outer__outer__outer__name_order[] = {4, 2, 0};
-const LifelineMessageTable pb__outer__outer__outer__table = {
+static const char pb__outer__outer_xf0c554e5__outer_x5a2d6b48__name_text[] = "outermost\000middle\000own";
+static const LifelineName pb__outer__outer_xf0c554e5__outer_x5a2d6b48__name_entries[] = {{0, 9}, {0, 9}, {10, 6}, {10, 6}, {17, 3}, {17, 3}};
+static const uint32_t pb__outer__outer_xf0c554e5__outer_x5a2d6b48__name_order[] = {4, 2, 0};
+const LifelineMessageTable pb__outer__outer_xf0c554e5__outer_x5a2d6b48__table = {
     .full_name = "Outer.Outer.Outer",
-    .default_instance = &pb__outer__outer__outer__default,
-    .fields = pb__outer__outer__outer__fields,
+    .default_instance = &pb__outer__outer_xf0c554e5__outer_x5a2d6b48__default,
+    .fields = pb__outer__outer_xf0c554e5__outer_x5a2d6b48__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 3,
     .dense_count = 3,
-    .size = sizeof(Pb__Outer__Outer__Outer),
+    .size = sizeof(Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Pb__Outer__Outer__Outer, outermost), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Pb__Outer__Outer__Outer, middle), 0),
-        [3] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1A, 2, offsetof(Pb__Outer__Outer__Outer, own), 0),
+        [1] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0xA, 0, offsetof(Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48, outermost), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48, middle), 0),
+        [3] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1A, 2, offsetof(Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48, own), 0),
     },
-    .names = {.text = pb__outer__outer__outer__name_text, .names = pb__outer__outer__outer__name_entries, .order = pb__outer__outer__outer__name_order, .order_count = 3},
+    .names = {.text = pb__outer__outer_xf0c554e5__outer_x5a2d6b48__name_text, .names = pb__outer__outer_xf0c554e5__outer_x5a2d6b48__name_entries, .order = pb__outer__outer_xf0c554e5__outer_x5a2d6b48__name_order, .order_count = 3},
     .file = &lifeline_file_test_2fnames_2funpackaged,
 };
 

@@ -30,6 +30,76 @@ static const LifelineEnum enum_1 = {
     .alias_numbers = NULL,
     .count = 5, .flags = 0};
 
+static const char lifeline_file_test_2fproto2_2fextending_bytes[] =
+    "\012\033test/proto2/extending.proto\022\016test.exte"
+    "nding\032\034test/proto2/extensions.proto\032\031tes"
+    "t/scalars/proto3.proto\042E\012\006Weight\022\015\012\005gram"
+    "s\030\001 \002(\005\022%\012\005below\030\002 \001(\0132\026.test.extending."
+    "Weight*\005\010d\020\311\001\042#\012\004Pair\022\014\012\004left\030\001 \001(\005\022\015\012\005r"
+    "ight\030\002 \001(\011\042\021\012\004Spot\022\011\012\001x\030\001 \001(\005\042\217\001\012\005Scope\022"
+    "\015\012\005inner\030\001 \001(\010\032\014\012\012Extensions*\005\010d\020\311\0012<\012\005s"
+    "cope\022\026.test.extending.Weight\030e \001(\0132\025.tes"
+    "t.extending.Scope2$\012\004self\022\026.test.extendi"
+    "ng.Weight\030f \003(\021\042\023\012\003Set*\010\010\004\020\377\377\377\377\007:\002\010\001\042s\012\005"
+    "Entry\022\014\012\004text\030\001 \001(\011\022 \012\003set\030\002 \001(\0132\023.test."
+    "extending.Set2:\012\005entry\022\023.test.extending."
+    "Set\030\350\007 \001(\0132\025.test.extending.Entry*&\012\004Siz"
+    "e\022\016\012\012SIZE_SMALL\020\001\022\016\012\012SIZE_LARGE\020\002:)\012\010a_d"
+    "ouble\022\027.test.proto2.Extendable\030n \001(\001:(\012\007"
+    "a_float\022\027.test.proto2.Extendable\030o \001(\002:)"
+    "\012\010an_int64\022\027.test.proto2.Extendable\030p \001("
+    "\003:)\012\010a_uint64\022\027.test.proto2.Extendable\030q"
+    " \001(\004:-\012\010an_int32\022\027.test.proto2.Extendabl"
+    "e\030r \001(\005:\002-7:*\012\011a_fixed64\022\027.test.proto2.E"
+    "xtendable\030s \001(\006:*\012\011a_fixed32\022\027.test.prot"
+    "o2.Extendable\030t \001(\007:'\012\006a_bool\022\027.test.pro"
+    "to2.Extendable\030u \001(\010:0\012\010a_string\022\027.test."
+    "proto2.Extendable\030v \001(\011:\005hello:+\012\012some_b"
+    "ytes\022\027.test.proto2.Extendable\030w \001(\014:)\012\010a"
+    "_uint32\022\027.test.proto2.Extendable\030x \001(\015:,"
+    "\012\013an_sfixed32\022\027.test.proto2.Extendable\030y"
+    " \001(\017:,\012\013an_sfixed64\022\027.test.proto2.Extend"
+    "able\030z \001(\020:)\012\010a_sint32\022\027.test.proto2.Ext"
+    "endable\030{ \001(\021:)\012\010a_sint64\022\027.test.proto2."
+    "Extendable\030| \001(\022:G\012\004size\022\027.test.proto2.E"
+    "xtendable\030} \001(\0162\024.test.extending.Size:\012S"
+    "IZE_LARGE:B\012\005color\022\027.test.proto2.Extenda"
+    "ble\030~ \001(\0162\032.test.scalars.proto3.Color:\077\012"
+    "\006weight\022\027.test.proto2.Extendable\030\177 \001(\0132\026"
+    ".test.extending.Weight:<\012\004pair\022\027.test.pr"
+    "oto2.Extendable\030\200\001 \001(\0122\024.test.extending."
+    "Pair:)\012\007numbers\022\027.test.proto2.Extendable"
+    "\030\202\001 \003(\005:4\012\016packed_numbers\022\027.test.proto2."
+    "Extendable\030\203\001 \003(\005B\002\020\001:=\012\005sizes\022\027.test.pr"
+    "oto2.Extendable\030\204\001 \003(\0162\024.test.extending."
+    "Size:'\012\005texts\022\027.test.proto2.Extendable\030\205"
+    "\001 \003(\011:A\012\007weights\022\027.test.proto2.Extendabl"
+    "e\030\206\001 \003(\0132\026.test.extending.Weight:<\012\004spot"
+    "\022\027.test.proto2.Extendable\030\207\001 \003(\0122\024.test."
+    "extending.Spot:&\012\004name\022\027.test.proto2.Ext"
+    "endable\030\210\001 \001(\011:$\012\004unit\022\026.test.extending."
+    "Weight\030d \001(\011:<\012\005heavy\022\023.test.extending.S"
+    "et\030\360\242\004 \001(\0132\026.test.extending.Weight";
+extern const LifelineFile lifeline_file_test_2fproto2_2fextensions LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_test_2fscalars_2fproto3 LIFELINE_WEAK;
+static const LifelineFile *const lifeline_file_test_2fproto2_2fextending_dependencies[] = {
+    &lifeline_file_test_2fproto2_2fextensions,
+    &lifeline_file_test_2fscalars_2fproto3,
+};
+static const LifelineMessageTable *const lifeline_file_test_2fproto2_2fextending_messages[] = {
+    &test__extending__weight__table,
+    &test__extending__pair__table,
+    &test__extending__spot__table,
+    &test__extending__scope__table,
+    &test__extending__scope__extensions_x722d6317__table,
+    &test__extending__set__table,
+    &test__extending__entry__table,
+};
+const LifelineFile lifeline_file_test_2fproto2_2fextending = {
+    .path = "test/proto2/extending.proto", .bytes = lifeline_file_test_2fproto2_2fextending_bytes, .count = 1954,
+    .dependencies = lifeline_file_test_2fproto2_2fextending_dependencies, .dependency_count = 2,
+    .messages = lifeline_file_test_2fproto2_2fextending_messages, .message_count = 7};
+
 static const Test__Extending__Weight test__extending__weight__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__weight__descriptor)};
 static const LifelineField test__extending__weight__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_FLAG,
@@ -61,6 +131,7 @@ const LifelineMessageTable test__extending__weight__table = {
         [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Extending__Weight, below), 0),
     },
     .names = {.text = test__extending__weight__name_text, .names = test__extending__weight__name_entries, .order = test__extending__weight__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
 static const Test__Extending__Pair test__extending__pair__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__pair__descriptor)};
@@ -94,6 +165,7 @@ const LifelineMessageTable test__extending__pair__table = {
         [2] = LIFELINE_DISPATCH(BYTES, MARKED, 0x12, 1, offsetof(Test__Extending__Pair, right), offsetof(Test__Extending__Pair, has_right)),
     },
     .names = {.text = test__extending__pair__name_text, .names = test__extending__pair__name_entries, .order = test__extending__pair__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
 static const Test__Extending__Spot test__extending__spot__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__spot__descriptor)};
@@ -121,6 +193,7 @@ const LifelineMessageTable test__extending__spot__table = {
         [1] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x8, 1, offsetof(Test__Extending__Spot, x), offsetof(Test__Extending__Spot, has_x)),
     },
     .names = {.text = test__extending__spot__name_text, .names = test__extending__spot__name_entries, .order = test__extending__spot__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
 static const Test__Extending__Scope test__extending__scope__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__scope__descriptor)};
@@ -148,75 +221,79 @@ const LifelineMessageTable test__extending__scope__table = {
         [1] = LIFELINE_DISPATCH(BOOL, MARKED, 0x8, 1, offsetof(Test__Extending__Scope, inner), offsetof(Test__Extending__Scope, has_inner)),
     },
     .names = {.text = test__extending__scope__name_text, .names = test__extending__scope__name_entries, .order = test__extending__scope__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__Scope__Extensions test__extending__scope__extensions__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__scope__extensions__descriptor)};
-const LifelineMessageTable test__extending__scope__extensions__table = {
+static const Test__Extending__Scope__ExtensionsX722d6317 test__extending__scope__extensions_x722d6317__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__scope__extensions_x722d6317__descriptor)};
+const LifelineMessageTable test__extending__scope__extensions_x722d6317__table = {
     .full_name = "test.extending.Scope.Extensions",
-    .default_instance = &test__extending__scope__extensions__default,
-    .fields = (const LifelineField *)(const void *)&test__extending__scope__extensions__default,
+    .default_instance = &test__extending__scope__extensions_x722d6317__default,
+    .fields = (const LifelineField *)(const void *)&test__extending__scope__extensions_x722d6317__default,
     .groups = NULL,
     .group_count = 0,
     .field_count = 0,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__Scope__Extensions),
+    .size = sizeof(Test__Extending__Scope__ExtensionsX722d6317),
     .flags = 0,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__Scope__Scope test__extending__scope__scope__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__scope__scope__descriptor)};
-static const LifelineField test__extending__scope__scope__fields[] = {
+static const Test__Extending__Scope__ScopeX6434137f test__extending__scope__scope_x6434137f__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__scope__scope_x6434137f__descriptor)};
+static const LifelineField test__extending__scope__scope_x6434137f__fields[] = {
     {.number = 101, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Extending__Scope__Scope, value),
+     .offset = offsetof(Test__Extending__Scope__ScopeX6434137f, value),
      .quantifier_offset = 0, .encoded_tag = 0x06aa000000000002,
      .message = &test__extending__scope__table, .enumeration = NULL},
 };
-static const char test__extending__scope__scope__name_text[] = "[test.extending.Scope.scope]";
-static const LifelineName test__extending__scope__scope__name_entries[] = {{0, 28}, {0, 28}};
-static const uint32_t test__extending__scope__scope__name_order[] = {0};
-const LifelineMessageTable test__extending__scope__scope__table = {
+static const char test__extending__scope__scope_x6434137f__name_text[] = "[test.extending.Scope.scope]";
+static const LifelineName test__extending__scope__scope_x6434137f__name_entries[] = {{0, 28}, {0, 28}};
+static const uint32_t test__extending__scope__scope_x6434137f__name_order[] = {0};
+const LifelineMessageTable test__extending__scope__scope_x6434137f__table = {
     .full_name = "test.extending.Scope.scope",
-    .default_instance = &test__extending__scope__scope__default,
-    .fields = test__extending__scope__scope__fields,
+    .default_instance = &test__extending__scope__scope_x6434137f__default,
+    .fields = test__extending__scope__scope_x6434137f__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__Scope__Scope),
+    .size = sizeof(Test__Extending__Scope__ScopeX6434137f),
     .flags = 0,
     .dispatch = {
-        [21] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x6AA, 0, offsetof(Test__Extending__Scope__Scope, value), 0),
+        [21] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x6AA, 0, offsetof(Test__Extending__Scope__ScopeX6434137f, value), 0),
     },
-    .names = {.text = test__extending__scope__scope__name_text, .names = test__extending__scope__scope__name_entries, .order = test__extending__scope__scope__name_order, .order_count = 1},
+    .names = {.text = test__extending__scope__scope_x6434137f__name_text, .names = test__extending__scope__scope_x6434137f__name_entries, .order = test__extending__scope__scope_x6434137f__name_order, .order_count = 1},
     .extended = &test__extending__weight__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__Scope__Self test__extending__scope__self__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__scope__self__descriptor)};
-static const LifelineField test__extending__scope__self__fields[] = {
+static const Test__Extending__Scope__SelfXdc06d8eb test__extending__scope__self_xdc06d8eb__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__scope__self_xdc06d8eb__descriptor)};
+static const LifelineField test__extending__scope__self_xdc06d8eb__fields[] = {
     {.number = 102, .type = LIFELINE_TYPE_SINT32, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .form = 0,
-     .offset = offsetof(Test__Extending__Scope__Self, value),
-     .quantifier_offset = offsetof(Test__Extending__Scope__Self, n_value), .encoded_tag = 0x06b0000000000002,
+     .offset = offsetof(Test__Extending__Scope__SelfXdc06d8eb, value),
+     .quantifier_offset = offsetof(Test__Extending__Scope__SelfXdc06d8eb, n_value), .encoded_tag = 0x06b0000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__scope__self__name_text[] = "[test.extending.Scope.self]";
-static const LifelineName test__extending__scope__self__name_entries[] = {{0, 27}, {0, 27}};
-static const uint32_t test__extending__scope__self__name_order[] = {0};
-const LifelineMessageTable test__extending__scope__self__table = {
+static const char test__extending__scope__self_xdc06d8eb__name_text[] = "[test.extending.Scope.self]";
+static const LifelineName test__extending__scope__self_xdc06d8eb__name_entries[] = {{0, 27}, {0, 27}};
+static const uint32_t test__extending__scope__self_xdc06d8eb__name_order[] = {0};
+const LifelineMessageTable test__extending__scope__self_xdc06d8eb__table = {
     .full_name = "test.extending.Scope.self",
-    .default_instance = &test__extending__scope__self__default,
-    .fields = test__extending__scope__self__fields,
+    .default_instance = &test__extending__scope__self_xdc06d8eb__default,
+    .fields = test__extending__scope__self_xdc06d8eb__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__Scope__Self),
+    .size = sizeof(Test__Extending__Scope__SelfXdc06d8eb),
     .flags = 0,
     .dispatch = {
-        [22] = LIFELINE_DISPATCH(SINT32, REPEATED, 0x6B0, 0, offsetof(Test__Extending__Scope__Self, value), offsetof(Test__Extending__Scope__Self, n_value)),
+        [22] = LIFELINE_DISPATCH(SINT32, REPEATED, 0x6B0, 0, offsetof(Test__Extending__Scope__SelfXdc06d8eb, value), offsetof(Test__Extending__Scope__SelfXdc06d8eb, n_value)),
     },
-    .names = {.text = test__extending__scope__self__name_text, .names = test__extending__scope__self__name_entries, .order = test__extending__scope__self__name_order, .order_count = 1},
+    .names = {.text = test__extending__scope__self_xdc06d8eb__name_text, .names = test__extending__scope__self_xdc06d8eb__name_entries, .order = test__extending__scope__self_xdc06d8eb__name_order, .order_count = 1},
     .extended = &test__extending__weight__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
 static const Test__Extending__Set test__extending__set__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__set__descriptor)};
@@ -230,6 +307,7 @@ const LifelineMessageTable test__extending__set__table = {
     .dense_count = 0,
     .size = sizeof(Test__Extending__Set),
     .flags = LIFELINE_MESSAGE_SET,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
 static const Test__Extending__Entry test__extending__entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__entry__descriptor)};
@@ -263,802 +341,832 @@ const LifelineMessageTable test__extending__entry__table = {
         [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Extending__Entry, set), 0),
     },
     .names = {.text = test__extending__entry__name_text, .names = test__extending__entry__name_entries, .order = test__extending__entry__name_order, .order_count = 2},
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__Entry__Entry test__extending__entry__entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__entry__entry__descriptor)};
-static const LifelineField test__extending__entry__entry__fields[] = {
+static const Test__Extending__Entry__EntryX9c90f27b test__extending__entry__entry_x9c90f27b__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__entry__entry_x9c90f27b__descriptor)};
+static const LifelineField test__extending__entry__entry_x9c90f27b__fields[] = {
     {.number = 1000, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Extending__Entry__Entry, value),
+     .offset = offsetof(Test__Extending__Entry__EntryX9c90f27b, value),
      .quantifier_offset = 0, .encoded_tag = 0x3ec2000000000002,
      .message = &test__extending__entry__table, .enumeration = NULL},
 };
-static const char test__extending__entry__entry__name_text[] = "[test.extending.Entry.entry]";
-static const LifelineName test__extending__entry__entry__name_entries[] = {{0, 28}, {0, 28}};
-static const uint32_t test__extending__entry__entry__name_order[] = {0};
-const LifelineMessageTable test__extending__entry__entry__table = {
+static const char test__extending__entry__entry_x9c90f27b__name_text[] = "[test.extending.Entry.entry]";
+static const LifelineName test__extending__entry__entry_x9c90f27b__name_entries[] = {{0, 28}, {0, 28}};
+static const uint32_t test__extending__entry__entry_x9c90f27b__name_order[] = {0};
+const LifelineMessageTable test__extending__entry__entry_x9c90f27b__table = {
     .full_name = "test.extending.Entry.entry",
-    .default_instance = &test__extending__entry__entry__default,
-    .fields = test__extending__entry__entry__fields,
+    .default_instance = &test__extending__entry__entry_x9c90f27b__default,
+    .fields = test__extending__entry__entry_x9c90f27b__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__Entry__Entry),
+    .size = sizeof(Test__Extending__Entry__EntryX9c90f27b),
     .flags = LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [24] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x3EC2, 0, offsetof(Test__Extending__Entry__Entry, value), 0),
+        [24] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x3EC2, 0, offsetof(Test__Extending__Entry__EntryX9c90f27b, value), 0),
     },
-    .names = {.text = test__extending__entry__entry__name_text, .names = test__extending__entry__entry__name_entries, .order = test__extending__entry__entry__name_order, .order_count = 1},
+    .names = {.text = test__extending__entry__entry_x9c90f27b__name_text, .names = test__extending__entry__entry_x9c90f27b__name_entries, .order = test__extending__entry__entry_x9c90f27b__name_order, .order_count = 1},
     .extended = &test__extending__set__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__ADouble test__extending__a_double__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__a_double__descriptor)};
-static const LifelineField test__extending__a_double__fields[] = {
+static const Test__Extending__ADoubleX098b5d0a test__extending__a_double_x098b5d0a__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__a_double_x098b5d0a__descriptor)};
+static const LifelineField test__extending__a_double_x098b5d0a__fields[] = {
     {.number = 110, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_DOUBLE),
-     .offset = offsetof(Test__Extending__ADouble, value),
-     .quantifier_offset = offsetof(Test__Extending__ADouble, has_value), .encoded_tag = 0x06f1000000000002,
+     .offset = offsetof(Test__Extending__ADoubleX098b5d0a, value),
+     .quantifier_offset = offsetof(Test__Extending__ADoubleX098b5d0a, has_value), .encoded_tag = 0x06f1000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__a_double__name_text[] = "[test.extending.a_double]";
-static const LifelineName test__extending__a_double__name_entries[] = {{0, 25}, {0, 25}};
-static const uint32_t test__extending__a_double__name_order[] = {0};
-const LifelineMessageTable test__extending__a_double__table = {
+static const char test__extending__a_double_x098b5d0a__name_text[] = "[test.extending.a_double]";
+static const LifelineName test__extending__a_double_x098b5d0a__name_entries[] = {{0, 25}, {0, 25}};
+static const uint32_t test__extending__a_double_x098b5d0a__name_order[] = {0};
+const LifelineMessageTable test__extending__a_double_x098b5d0a__table = {
     .full_name = "test.extending.a_double",
-    .default_instance = &test__extending__a_double__default,
-    .fields = test__extending__a_double__fields,
+    .default_instance = &test__extending__a_double_x098b5d0a__default,
+    .fields = test__extending__a_double_x098b5d0a__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__ADouble),
+    .size = sizeof(Test__Extending__ADoubleX098b5d0a),
     .flags = 0,
     .dispatch = {
-        [30] = LIFELINE_DISPATCH(FIXED64, MARKED, 0x6F1, 1, offsetof(Test__Extending__ADouble, value), offsetof(Test__Extending__ADouble, has_value)),
+        [30] = LIFELINE_DISPATCH(FIXED64, MARKED, 0x6F1, 1, offsetof(Test__Extending__ADoubleX098b5d0a, value), offsetof(Test__Extending__ADoubleX098b5d0a, has_value)),
     },
-    .names = {.text = test__extending__a_double__name_text, .names = test__extending__a_double__name_entries, .order = test__extending__a_double__name_order, .order_count = 1},
+    .names = {.text = test__extending__a_double_x098b5d0a__name_text, .names = test__extending__a_double_x098b5d0a__name_entries, .order = test__extending__a_double_x098b5d0a__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__AFloat test__extending__a_float__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__a_float__descriptor)};
-static const LifelineField test__extending__a_float__fields[] = {
+static const Test__Extending__AFloatXc1497433 test__extending__a_float_xc1497433__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__a_float_xc1497433__descriptor)};
+static const LifelineField test__extending__a_float_xc1497433__fields[] = {
     {.number = 111, .type = LIFELINE_TYPE_FLOAT, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_FLOAT),
-     .offset = offsetof(Test__Extending__AFloat, value),
-     .quantifier_offset = offsetof(Test__Extending__AFloat, has_value), .encoded_tag = 0x06fd000000000002,
+     .offset = offsetof(Test__Extending__AFloatXc1497433, value),
+     .quantifier_offset = offsetof(Test__Extending__AFloatXc1497433, has_value), .encoded_tag = 0x06fd000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__a_float__name_text[] = "[test.extending.a_float]";
-static const LifelineName test__extending__a_float__name_entries[] = {{0, 24}, {0, 24}};
-static const uint32_t test__extending__a_float__name_order[] = {0};
-const LifelineMessageTable test__extending__a_float__table = {
+static const char test__extending__a_float_xc1497433__name_text[] = "[test.extending.a_float]";
+static const LifelineName test__extending__a_float_xc1497433__name_entries[] = {{0, 24}, {0, 24}};
+static const uint32_t test__extending__a_float_xc1497433__name_order[] = {0};
+const LifelineMessageTable test__extending__a_float_xc1497433__table = {
     .full_name = "test.extending.a_float",
-    .default_instance = &test__extending__a_float__default,
-    .fields = test__extending__a_float__fields,
+    .default_instance = &test__extending__a_float_xc1497433__default,
+    .fields = test__extending__a_float_xc1497433__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__AFloat),
+    .size = sizeof(Test__Extending__AFloatXc1497433),
     .flags = 0,
     .dispatch = {
-        [31] = LIFELINE_DISPATCH(FIXED32, MARKED, 0x6FD, 1, offsetof(Test__Extending__AFloat, value), offsetof(Test__Extending__AFloat, has_value)),
+        [31] = LIFELINE_DISPATCH(FIXED32, MARKED, 0x6FD, 1, offsetof(Test__Extending__AFloatXc1497433, value), offsetof(Test__Extending__AFloatXc1497433, has_value)),
     },
-    .names = {.text = test__extending__a_float__name_text, .names = test__extending__a_float__name_entries, .order = test__extending__a_float__name_order, .order_count = 1},
+    .names = {.text = test__extending__a_float_xc1497433__name_text, .names = test__extending__a_float_xc1497433__name_entries, .order = test__extending__a_float_xc1497433__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__AnInt64 test__extending__an_int64__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__an_int64__descriptor)};
-static const LifelineField test__extending__an_int64__fields[] = {
+static const Test__Extending__AnInt64X7768d348 test__extending__an_int64_x7768d348__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__an_int64_x7768d348__descriptor)};
+static const LifelineField test__extending__an_int64_x7768d348__fields[] = {
     {.number = 112, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_INT64),
-     .offset = offsetof(Test__Extending__AnInt64, value),
-     .quantifier_offset = offsetof(Test__Extending__AnInt64, has_value), .encoded_tag = 0x0780000000000002,
+     .offset = offsetof(Test__Extending__AnInt64X7768d348, value),
+     .quantifier_offset = offsetof(Test__Extending__AnInt64X7768d348, has_value), .encoded_tag = 0x0780000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__an_int64__name_text[] = "[test.extending.an_int64]";
-static const LifelineName test__extending__an_int64__name_entries[] = {{0, 25}, {0, 25}};
-static const uint32_t test__extending__an_int64__name_order[] = {0};
-const LifelineMessageTable test__extending__an_int64__table = {
+static const char test__extending__an_int64_x7768d348__name_text[] = "[test.extending.an_int64]";
+static const LifelineName test__extending__an_int64_x7768d348__name_entries[] = {{0, 25}, {0, 25}};
+static const uint32_t test__extending__an_int64_x7768d348__name_order[] = {0};
+const LifelineMessageTable test__extending__an_int64_x7768d348__table = {
     .full_name = "test.extending.an_int64",
-    .default_instance = &test__extending__an_int64__default,
-    .fields = test__extending__an_int64__fields,
+    .default_instance = &test__extending__an_int64_x7768d348__default,
+    .fields = test__extending__an_int64_x7768d348__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__AnInt64),
+    .size = sizeof(Test__Extending__AnInt64X7768d348),
     .flags = 0,
     .dispatch = {
-        [16] = LIFELINE_DISPATCH(VARINT64, MARKED, 0x780, 1, offsetof(Test__Extending__AnInt64, value), offsetof(Test__Extending__AnInt64, has_value)),
+        [16] = LIFELINE_DISPATCH(VARINT64, MARKED, 0x780, 1, offsetof(Test__Extending__AnInt64X7768d348, value), offsetof(Test__Extending__AnInt64X7768d348, has_value)),
     },
-    .names = {.text = test__extending__an_int64__name_text, .names = test__extending__an_int64__name_entries, .order = test__extending__an_int64__name_order, .order_count = 1},
+    .names = {.text = test__extending__an_int64_x7768d348__name_text, .names = test__extending__an_int64_x7768d348__name_entries, .order = test__extending__an_int64_x7768d348__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__AUint64 test__extending__a_uint64__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__a_uint64__descriptor)};
-static const LifelineField test__extending__a_uint64__fields[] = {
+static const Test__Extending__AUint64X747b7b35 test__extending__a_uint64_x747b7b35__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__a_uint64_x747b7b35__descriptor)};
+static const LifelineField test__extending__a_uint64_x747b7b35__fields[] = {
     {.number = 113, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_UINT64),
-     .offset = offsetof(Test__Extending__AUint64, value),
-     .quantifier_offset = offsetof(Test__Extending__AUint64, has_value), .encoded_tag = 0x0788000000000002,
+     .offset = offsetof(Test__Extending__AUint64X747b7b35, value),
+     .quantifier_offset = offsetof(Test__Extending__AUint64X747b7b35, has_value), .encoded_tag = 0x0788000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__a_uint64__name_text[] = "[test.extending.a_uint64]";
-static const LifelineName test__extending__a_uint64__name_entries[] = {{0, 25}, {0, 25}};
-static const uint32_t test__extending__a_uint64__name_order[] = {0};
-const LifelineMessageTable test__extending__a_uint64__table = {
+static const char test__extending__a_uint64_x747b7b35__name_text[] = "[test.extending.a_uint64]";
+static const LifelineName test__extending__a_uint64_x747b7b35__name_entries[] = {{0, 25}, {0, 25}};
+static const uint32_t test__extending__a_uint64_x747b7b35__name_order[] = {0};
+const LifelineMessageTable test__extending__a_uint64_x747b7b35__table = {
     .full_name = "test.extending.a_uint64",
-    .default_instance = &test__extending__a_uint64__default,
-    .fields = test__extending__a_uint64__fields,
+    .default_instance = &test__extending__a_uint64_x747b7b35__default,
+    .fields = test__extending__a_uint64_x747b7b35__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__AUint64),
+    .size = sizeof(Test__Extending__AUint64X747b7b35),
     .flags = 0,
     .dispatch = {
-        [17] = LIFELINE_DISPATCH(VARINT64, MARKED, 0x788, 1, offsetof(Test__Extending__AUint64, value), offsetof(Test__Extending__AUint64, has_value)),
+        [17] = LIFELINE_DISPATCH(VARINT64, MARKED, 0x788, 1, offsetof(Test__Extending__AUint64X747b7b35, value), offsetof(Test__Extending__AUint64X747b7b35, has_value)),
     },
-    .names = {.text = test__extending__a_uint64__name_text, .names = test__extending__a_uint64__name_entries, .order = test__extending__a_uint64__name_order, .order_count = 1},
+    .names = {.text = test__extending__a_uint64_x747b7b35__name_text, .names = test__extending__a_uint64_x747b7b35__name_entries, .order = test__extending__a_uint64_x747b7b35__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__AnInt32 test__extending__an_int32__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__an_int32__descriptor)};
-static const LifelineField test__extending__an_int32__fields[] = {
+static const Test__Extending__AnInt32Xe76134d3 test__extending__an_int32_xe76134d3__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__an_int32_xe76134d3__descriptor)};
+static const LifelineField test__extending__an_int32_xe76134d3__fields[] = {
     {.number = 114, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Extending__AnInt32, value),
-     .quantifier_offset = offsetof(Test__Extending__AnInt32, has_value), .encoded_tag = 0x0790000000000002,
+     .offset = offsetof(Test__Extending__AnInt32Xe76134d3, value),
+     .quantifier_offset = offsetof(Test__Extending__AnInt32Xe76134d3, has_value), .encoded_tag = 0x0790000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__an_int32__name_text[] = "[test.extending.an_int32]";
-static const LifelineName test__extending__an_int32__name_entries[] = {{0, 25}, {0, 25}};
-static const uint32_t test__extending__an_int32__name_order[] = {0};
-const LifelineMessageTable test__extending__an_int32__table = {
+static const char test__extending__an_int32_xe76134d3__name_text[] = "[test.extending.an_int32]";
+static const LifelineName test__extending__an_int32_xe76134d3__name_entries[] = {{0, 25}, {0, 25}};
+static const uint32_t test__extending__an_int32_xe76134d3__name_order[] = {0};
+const LifelineMessageTable test__extending__an_int32_xe76134d3__table = {
     .full_name = "test.extending.an_int32",
-    .default_instance = &test__extending__an_int32__default,
-    .fields = test__extending__an_int32__fields,
+    .default_instance = &test__extending__an_int32_xe76134d3__default,
+    .fields = test__extending__an_int32_xe76134d3__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__AnInt32),
+    .size = sizeof(Test__Extending__AnInt32Xe76134d3),
     .flags = 0,
     .dispatch = {
-        [18] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x790, 1, offsetof(Test__Extending__AnInt32, value), offsetof(Test__Extending__AnInt32, has_value)),
+        [18] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x790, 1, offsetof(Test__Extending__AnInt32Xe76134d3, value), offsetof(Test__Extending__AnInt32Xe76134d3, has_value)),
     },
-    .names = {.text = test__extending__an_int32__name_text, .names = test__extending__an_int32__name_entries, .order = test__extending__an_int32__name_order, .order_count = 1},
+    .names = {.text = test__extending__an_int32_xe76134d3__name_text, .names = test__extending__an_int32_xe76134d3__name_entries, .order = test__extending__an_int32_xe76134d3__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__AFixed64 test__extending__a_fixed64__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__a_fixed64__descriptor)};
-static const LifelineField test__extending__a_fixed64__fields[] = {
+static const Test__Extending__AFixed64X25eff3e1 test__extending__a_fixed64_x25eff3e1__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__a_fixed64_x25eff3e1__descriptor)};
+static const LifelineField test__extending__a_fixed64_x25eff3e1__fields[] = {
     {.number = 115, .type = LIFELINE_TYPE_FIXED64, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_FIXED64),
-     .offset = offsetof(Test__Extending__AFixed64, value),
-     .quantifier_offset = offsetof(Test__Extending__AFixed64, has_value), .encoded_tag = 0x0799000000000002,
+     .offset = offsetof(Test__Extending__AFixed64X25eff3e1, value),
+     .quantifier_offset = offsetof(Test__Extending__AFixed64X25eff3e1, has_value), .encoded_tag = 0x0799000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__a_fixed64__name_text[] = "[test.extending.a_fixed64]";
-static const LifelineName test__extending__a_fixed64__name_entries[] = {{0, 26}, {0, 26}};
-static const uint32_t test__extending__a_fixed64__name_order[] = {0};
-const LifelineMessageTable test__extending__a_fixed64__table = {
+static const char test__extending__a_fixed64_x25eff3e1__name_text[] = "[test.extending.a_fixed64]";
+static const LifelineName test__extending__a_fixed64_x25eff3e1__name_entries[] = {{0, 26}, {0, 26}};
+static const uint32_t test__extending__a_fixed64_x25eff3e1__name_order[] = {0};
+const LifelineMessageTable test__extending__a_fixed64_x25eff3e1__table = {
     .full_name = "test.extending.a_fixed64",
-    .default_instance = &test__extending__a_fixed64__default,
-    .fields = test__extending__a_fixed64__fields,
+    .default_instance = &test__extending__a_fixed64_x25eff3e1__default,
+    .fields = test__extending__a_fixed64_x25eff3e1__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__AFixed64),
+    .size = sizeof(Test__Extending__AFixed64X25eff3e1),
     .flags = 0,
     .dispatch = {
-        [19] = LIFELINE_DISPATCH(FIXED64, MARKED, 0x799, 1, offsetof(Test__Extending__AFixed64, value), offsetof(Test__Extending__AFixed64, has_value)),
+        [19] = LIFELINE_DISPATCH(FIXED64, MARKED, 0x799, 1, offsetof(Test__Extending__AFixed64X25eff3e1, value), offsetof(Test__Extending__AFixed64X25eff3e1, has_value)),
     },
-    .names = {.text = test__extending__a_fixed64__name_text, .names = test__extending__a_fixed64__name_entries, .order = test__extending__a_fixed64__name_order, .order_count = 1},
+    .names = {.text = test__extending__a_fixed64_x25eff3e1__name_text, .names = test__extending__a_fixed64_x25eff3e1__name_entries, .order = test__extending__a_fixed64_x25eff3e1__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__AFixed32 test__extending__a_fixed32__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__a_fixed32__descriptor)};
-static const LifelineField test__extending__a_fixed32__fields[] = {
+static const Test__Extending__AFixed32X0de30226 test__extending__a_fixed32_x0de30226__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__a_fixed32_x0de30226__descriptor)};
+static const LifelineField test__extending__a_fixed32_x0de30226__fields[] = {
     {.number = 116, .type = LIFELINE_TYPE_FIXED32, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_FIXED32),
-     .offset = offsetof(Test__Extending__AFixed32, value),
-     .quantifier_offset = offsetof(Test__Extending__AFixed32, has_value), .encoded_tag = 0x07a5000000000002,
+     .offset = offsetof(Test__Extending__AFixed32X0de30226, value),
+     .quantifier_offset = offsetof(Test__Extending__AFixed32X0de30226, has_value), .encoded_tag = 0x07a5000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__a_fixed32__name_text[] = "[test.extending.a_fixed32]";
-static const LifelineName test__extending__a_fixed32__name_entries[] = {{0, 26}, {0, 26}};
-static const uint32_t test__extending__a_fixed32__name_order[] = {0};
-const LifelineMessageTable test__extending__a_fixed32__table = {
+static const char test__extending__a_fixed32_x0de30226__name_text[] = "[test.extending.a_fixed32]";
+static const LifelineName test__extending__a_fixed32_x0de30226__name_entries[] = {{0, 26}, {0, 26}};
+static const uint32_t test__extending__a_fixed32_x0de30226__name_order[] = {0};
+const LifelineMessageTable test__extending__a_fixed32_x0de30226__table = {
     .full_name = "test.extending.a_fixed32",
-    .default_instance = &test__extending__a_fixed32__default,
-    .fields = test__extending__a_fixed32__fields,
+    .default_instance = &test__extending__a_fixed32_x0de30226__default,
+    .fields = test__extending__a_fixed32_x0de30226__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__AFixed32),
+    .size = sizeof(Test__Extending__AFixed32X0de30226),
     .flags = 0,
     .dispatch = {
-        [20] = LIFELINE_DISPATCH(FIXED32, MARKED, 0x7A5, 1, offsetof(Test__Extending__AFixed32, value), offsetof(Test__Extending__AFixed32, has_value)),
+        [20] = LIFELINE_DISPATCH(FIXED32, MARKED, 0x7A5, 1, offsetof(Test__Extending__AFixed32X0de30226, value), offsetof(Test__Extending__AFixed32X0de30226, has_value)),
     },
-    .names = {.text = test__extending__a_fixed32__name_text, .names = test__extending__a_fixed32__name_entries, .order = test__extending__a_fixed32__name_order, .order_count = 1},
+    .names = {.text = test__extending__a_fixed32_x0de30226__name_text, .names = test__extending__a_fixed32_x0de30226__name_entries, .order = test__extending__a_fixed32_x0de30226__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__ABool test__extending__a_bool__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__a_bool__descriptor)};
-static const LifelineField test__extending__a_bool__fields[] = {
+static const Test__Extending__ABoolXca9e2e23 test__extending__a_bool_xca9e2e23__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__a_bool_xca9e2e23__descriptor)};
+static const LifelineField test__extending__a_bool_xca9e2e23__fields[] = {
     {.number = 117, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_BOOL),
-     .offset = offsetof(Test__Extending__ABool, value),
-     .quantifier_offset = offsetof(Test__Extending__ABool, has_value), .encoded_tag = 0x07a8000000000002,
+     .offset = offsetof(Test__Extending__ABoolXca9e2e23, value),
+     .quantifier_offset = offsetof(Test__Extending__ABoolXca9e2e23, has_value), .encoded_tag = 0x07a8000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__a_bool__name_text[] = "[test.extending.a_bool]";
-static const LifelineName test__extending__a_bool__name_entries[] = {{0, 23}, {0, 23}};
-static const uint32_t test__extending__a_bool__name_order[] = {0};
-const LifelineMessageTable test__extending__a_bool__table = {
+static const char test__extending__a_bool_xca9e2e23__name_text[] = "[test.extending.a_bool]";
+static const LifelineName test__extending__a_bool_xca9e2e23__name_entries[] = {{0, 23}, {0, 23}};
+static const uint32_t test__extending__a_bool_xca9e2e23__name_order[] = {0};
+const LifelineMessageTable test__extending__a_bool_xca9e2e23__table = {
     .full_name = "test.extending.a_bool",
-    .default_instance = &test__extending__a_bool__default,
-    .fields = test__extending__a_bool__fields,
+    .default_instance = &test__extending__a_bool_xca9e2e23__default,
+    .fields = test__extending__a_bool_xca9e2e23__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__ABool),
+    .size = sizeof(Test__Extending__ABoolXca9e2e23),
     .flags = 0,
     .dispatch = {
-        [21] = LIFELINE_DISPATCH(BOOL, MARKED, 0x7A8, 1, offsetof(Test__Extending__ABool, value), offsetof(Test__Extending__ABool, has_value)),
+        [21] = LIFELINE_DISPATCH(BOOL, MARKED, 0x7A8, 1, offsetof(Test__Extending__ABoolXca9e2e23, value), offsetof(Test__Extending__ABoolXca9e2e23, has_value)),
     },
-    .names = {.text = test__extending__a_bool__name_text, .names = test__extending__a_bool__name_entries, .order = test__extending__a_bool__name_order, .order_count = 1},
+    .names = {.text = test__extending__a_bool_xca9e2e23__name_text, .names = test__extending__a_bool_xca9e2e23__name_entries, .order = test__extending__a_bool_xca9e2e23__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__AString test__extending__a_string__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__a_string__descriptor)};
-static const LifelineField test__extending__a_string__fields[] = {
+static const Test__Extending__AStringX96e1aee2 test__extending__a_string_x96e1aee2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__a_string_x96e1aee2__descriptor)};
+static const LifelineField test__extending__a_string_x96e1aee2__fields[] = {
     {.number = 118, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Extending__AString, value),
-     .quantifier_offset = offsetof(Test__Extending__AString, has_value), .encoded_tag = 0x07b2000000000002,
+     .offset = offsetof(Test__Extending__AStringX96e1aee2, value),
+     .quantifier_offset = offsetof(Test__Extending__AStringX96e1aee2, has_value), .encoded_tag = 0x07b2000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__a_string__name_text[] = "[test.extending.a_string]";
-static const LifelineName test__extending__a_string__name_entries[] = {{0, 25}, {0, 25}};
-static const uint32_t test__extending__a_string__name_order[] = {0};
-const LifelineMessageTable test__extending__a_string__table = {
+static const char test__extending__a_string_x96e1aee2__name_text[] = "[test.extending.a_string]";
+static const LifelineName test__extending__a_string_x96e1aee2__name_entries[] = {{0, 25}, {0, 25}};
+static const uint32_t test__extending__a_string_x96e1aee2__name_order[] = {0};
+const LifelineMessageTable test__extending__a_string_x96e1aee2__table = {
     .full_name = "test.extending.a_string",
-    .default_instance = &test__extending__a_string__default,
-    .fields = test__extending__a_string__fields,
+    .default_instance = &test__extending__a_string_x96e1aee2__default,
+    .fields = test__extending__a_string_x96e1aee2__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__AString),
+    .size = sizeof(Test__Extending__AStringX96e1aee2),
     .flags = LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [22] = LIFELINE_DISPATCH(BYTES, MARKED, 0x7B2, 1, offsetof(Test__Extending__AString, value), offsetof(Test__Extending__AString, has_value)),
+        [22] = LIFELINE_DISPATCH(BYTES, MARKED, 0x7B2, 1, offsetof(Test__Extending__AStringX96e1aee2, value), offsetof(Test__Extending__AStringX96e1aee2, has_value)),
     },
-    .names = {.text = test__extending__a_string__name_text, .names = test__extending__a_string__name_entries, .order = test__extending__a_string__name_order, .order_count = 1},
+    .names = {.text = test__extending__a_string_x96e1aee2__name_text, .names = test__extending__a_string_x96e1aee2__name_entries, .order = test__extending__a_string_x96e1aee2__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__SomeBytes test__extending__some_bytes__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__some_bytes__descriptor)};
-static const LifelineField test__extending__some_bytes__fields[] = {
+static const Test__Extending__SomeBytesX4a9eac1f test__extending__some_bytes_x4a9eac1f__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__some_bytes_x4a9eac1f__descriptor)};
+static const LifelineField test__extending__some_bytes_x4a9eac1f__fields[] = {
     {.number = 119, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_BYTES),
-     .offset = offsetof(Test__Extending__SomeBytes, value),
-     .quantifier_offset = offsetof(Test__Extending__SomeBytes, has_value), .encoded_tag = 0x07ba000000000002,
+     .offset = offsetof(Test__Extending__SomeBytesX4a9eac1f, value),
+     .quantifier_offset = offsetof(Test__Extending__SomeBytesX4a9eac1f, has_value), .encoded_tag = 0x07ba000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__some_bytes__name_text[] = "[test.extending.some_bytes]";
-static const LifelineName test__extending__some_bytes__name_entries[] = {{0, 27}, {0, 27}};
-static const uint32_t test__extending__some_bytes__name_order[] = {0};
-const LifelineMessageTable test__extending__some_bytes__table = {
+static const char test__extending__some_bytes_x4a9eac1f__name_text[] = "[test.extending.some_bytes]";
+static const LifelineName test__extending__some_bytes_x4a9eac1f__name_entries[] = {{0, 27}, {0, 27}};
+static const uint32_t test__extending__some_bytes_x4a9eac1f__name_order[] = {0};
+const LifelineMessageTable test__extending__some_bytes_x4a9eac1f__table = {
     .full_name = "test.extending.some_bytes",
-    .default_instance = &test__extending__some_bytes__default,
-    .fields = test__extending__some_bytes__fields,
+    .default_instance = &test__extending__some_bytes_x4a9eac1f__default,
+    .fields = test__extending__some_bytes_x4a9eac1f__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__SomeBytes),
+    .size = sizeof(Test__Extending__SomeBytesX4a9eac1f),
     .flags = 0,
     .dispatch = {
-        [23] = LIFELINE_DISPATCH(BYTES, MARKED, 0x7BA, 1, offsetof(Test__Extending__SomeBytes, value), offsetof(Test__Extending__SomeBytes, has_value)),
+        [23] = LIFELINE_DISPATCH(BYTES, MARKED, 0x7BA, 1, offsetof(Test__Extending__SomeBytesX4a9eac1f, value), offsetof(Test__Extending__SomeBytesX4a9eac1f, has_value)),
     },
-    .names = {.text = test__extending__some_bytes__name_text, .names = test__extending__some_bytes__name_entries, .order = test__extending__some_bytes__name_order, .order_count = 1},
+    .names = {.text = test__extending__some_bytes_x4a9eac1f__name_text, .names = test__extending__some_bytes_x4a9eac1f__name_entries, .order = test__extending__some_bytes_x4a9eac1f__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__AUint32 test__extending__a_uint32__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__a_uint32__descriptor)};
-static const LifelineField test__extending__a_uint32__fields[] = {
+static const Test__Extending__AUint32X048319aa test__extending__a_uint32_x048319aa__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__a_uint32_x048319aa__descriptor)};
+static const LifelineField test__extending__a_uint32_x048319aa__fields[] = {
     {.number = 120, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_UINT32),
-     .offset = offsetof(Test__Extending__AUint32, value),
-     .quantifier_offset = offsetof(Test__Extending__AUint32, has_value), .encoded_tag = 0x07c0000000000002,
+     .offset = offsetof(Test__Extending__AUint32X048319aa, value),
+     .quantifier_offset = offsetof(Test__Extending__AUint32X048319aa, has_value), .encoded_tag = 0x07c0000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__a_uint32__name_text[] = "[test.extending.a_uint32]";
-static const LifelineName test__extending__a_uint32__name_entries[] = {{0, 25}, {0, 25}};
-static const uint32_t test__extending__a_uint32__name_order[] = {0};
-const LifelineMessageTable test__extending__a_uint32__table = {
+static const char test__extending__a_uint32_x048319aa__name_text[] = "[test.extending.a_uint32]";
+static const LifelineName test__extending__a_uint32_x048319aa__name_entries[] = {{0, 25}, {0, 25}};
+static const uint32_t test__extending__a_uint32_x048319aa__name_order[] = {0};
+const LifelineMessageTable test__extending__a_uint32_x048319aa__table = {
     .full_name = "test.extending.a_uint32",
-    .default_instance = &test__extending__a_uint32__default,
-    .fields = test__extending__a_uint32__fields,
+    .default_instance = &test__extending__a_uint32_x048319aa__default,
+    .fields = test__extending__a_uint32_x048319aa__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__AUint32),
+    .size = sizeof(Test__Extending__AUint32X048319aa),
     .flags = 0,
     .dispatch = {
-        [24] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x7C0, 1, offsetof(Test__Extending__AUint32, value), offsetof(Test__Extending__AUint32, has_value)),
+        [24] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x7C0, 1, offsetof(Test__Extending__AUint32X048319aa, value), offsetof(Test__Extending__AUint32X048319aa, has_value)),
     },
-    .names = {.text = test__extending__a_uint32__name_text, .names = test__extending__a_uint32__name_entries, .order = test__extending__a_uint32__name_order, .order_count = 1},
+    .names = {.text = test__extending__a_uint32_x048319aa__name_text, .names = test__extending__a_uint32_x048319aa__name_entries, .order = test__extending__a_uint32_x048319aa__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__AnSfixed32 test__extending__an_sfixed32__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__an_sfixed32__descriptor)};
-static const LifelineField test__extending__an_sfixed32__fields[] = {
+static const Test__Extending__AnSfixed32Xe7e3b701 test__extending__an_sfixed32_xe7e3b701__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__an_sfixed32_xe7e3b701__descriptor)};
+static const LifelineField test__extending__an_sfixed32_xe7e3b701__fields[] = {
     {.number = 121, .type = LIFELINE_TYPE_SFIXED32, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_SFIXED32),
-     .offset = offsetof(Test__Extending__AnSfixed32, value),
-     .quantifier_offset = offsetof(Test__Extending__AnSfixed32, has_value), .encoded_tag = 0x07cd000000000002,
+     .offset = offsetof(Test__Extending__AnSfixed32Xe7e3b701, value),
+     .quantifier_offset = offsetof(Test__Extending__AnSfixed32Xe7e3b701, has_value), .encoded_tag = 0x07cd000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__an_sfixed32__name_text[] = "[test.extending.an_sfixed32]";
-static const LifelineName test__extending__an_sfixed32__name_entries[] = {{0, 28}, {0, 28}};
-static const uint32_t test__extending__an_sfixed32__name_order[] = {0};
-const LifelineMessageTable test__extending__an_sfixed32__table = {
+static const char test__extending__an_sfixed32_xe7e3b701__name_text[] = "[test.extending.an_sfixed32]";
+static const LifelineName test__extending__an_sfixed32_xe7e3b701__name_entries[] = {{0, 28}, {0, 28}};
+static const uint32_t test__extending__an_sfixed32_xe7e3b701__name_order[] = {0};
+const LifelineMessageTable test__extending__an_sfixed32_xe7e3b701__table = {
     .full_name = "test.extending.an_sfixed32",
-    .default_instance = &test__extending__an_sfixed32__default,
-    .fields = test__extending__an_sfixed32__fields,
+    .default_instance = &test__extending__an_sfixed32_xe7e3b701__default,
+    .fields = test__extending__an_sfixed32_xe7e3b701__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__AnSfixed32),
+    .size = sizeof(Test__Extending__AnSfixed32Xe7e3b701),
     .flags = 0,
     .dispatch = {
-        [25] = LIFELINE_DISPATCH(FIXED32, MARKED, 0x7CD, 1, offsetof(Test__Extending__AnSfixed32, value), offsetof(Test__Extending__AnSfixed32, has_value)),
+        [25] = LIFELINE_DISPATCH(FIXED32, MARKED, 0x7CD, 1, offsetof(Test__Extending__AnSfixed32Xe7e3b701, value), offsetof(Test__Extending__AnSfixed32Xe7e3b701, has_value)),
     },
-    .names = {.text = test__extending__an_sfixed32__name_text, .names = test__extending__an_sfixed32__name_entries, .order = test__extending__an_sfixed32__name_order, .order_count = 1},
+    .names = {.text = test__extending__an_sfixed32_xe7e3b701__name_text, .names = test__extending__an_sfixed32_xe7e3b701__name_entries, .order = test__extending__an_sfixed32_xe7e3b701__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__AnSfixed64 test__extending__an_sfixed64__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__an_sfixed64__descriptor)};
-static const LifelineField test__extending__an_sfixed64__fields[] = {
+static const Test__Extending__AnSfixed64X5beb2962 test__extending__an_sfixed64_x5beb2962__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__an_sfixed64_x5beb2962__descriptor)};
+static const LifelineField test__extending__an_sfixed64_x5beb2962__fields[] = {
     {.number = 122, .type = LIFELINE_TYPE_SFIXED64, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_SFIXED64),
-     .offset = offsetof(Test__Extending__AnSfixed64, value),
-     .quantifier_offset = offsetof(Test__Extending__AnSfixed64, has_value), .encoded_tag = 0x07d1000000000002,
+     .offset = offsetof(Test__Extending__AnSfixed64X5beb2962, value),
+     .quantifier_offset = offsetof(Test__Extending__AnSfixed64X5beb2962, has_value), .encoded_tag = 0x07d1000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__an_sfixed64__name_text[] = "[test.extending.an_sfixed64]";
-static const LifelineName test__extending__an_sfixed64__name_entries[] = {{0, 28}, {0, 28}};
-static const uint32_t test__extending__an_sfixed64__name_order[] = {0};
-const LifelineMessageTable test__extending__an_sfixed64__table = {
+static const char test__extending__an_sfixed64_x5beb2962__name_text[] = "[test.extending.an_sfixed64]";
+static const LifelineName test__extending__an_sfixed64_x5beb2962__name_entries[] = {{0, 28}, {0, 28}};
+static const uint32_t test__extending__an_sfixed64_x5beb2962__name_order[] = {0};
+const LifelineMessageTable test__extending__an_sfixed64_x5beb2962__table = {
     .full_name = "test.extending.an_sfixed64",
-    .default_instance = &test__extending__an_sfixed64__default,
-    .fields = test__extending__an_sfixed64__fields,
+    .default_instance = &test__extending__an_sfixed64_x5beb2962__default,
+    .fields = test__extending__an_sfixed64_x5beb2962__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__AnSfixed64),
+    .size = sizeof(Test__Extending__AnSfixed64X5beb2962),
     .flags = 0,
     .dispatch = {
-        [26] = LIFELINE_DISPATCH(FIXED64, MARKED, 0x7D1, 1, offsetof(Test__Extending__AnSfixed64, value), offsetof(Test__Extending__AnSfixed64, has_value)),
+        [26] = LIFELINE_DISPATCH(FIXED64, MARKED, 0x7D1, 1, offsetof(Test__Extending__AnSfixed64X5beb2962, value), offsetof(Test__Extending__AnSfixed64X5beb2962, has_value)),
     },
-    .names = {.text = test__extending__an_sfixed64__name_text, .names = test__extending__an_sfixed64__name_entries, .order = test__extending__an_sfixed64__name_order, .order_count = 1},
+    .names = {.text = test__extending__an_sfixed64_x5beb2962__name_text, .names = test__extending__an_sfixed64_x5beb2962__name_entries, .order = test__extending__an_sfixed64_x5beb2962__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__ASint32 test__extending__a_sint32__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__a_sint32__descriptor)};
-static const LifelineField test__extending__a_sint32__fields[] = {
+static const Test__Extending__ASint32Xfa5ba060 test__extending__a_sint32_xfa5ba060__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__a_sint32_xfa5ba060__descriptor)};
+static const LifelineField test__extending__a_sint32_xfa5ba060__fields[] = {
     {.number = 123, .type = LIFELINE_TYPE_SINT32, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_SINT32),
-     .offset = offsetof(Test__Extending__ASint32, value),
-     .quantifier_offset = offsetof(Test__Extending__ASint32, has_value), .encoded_tag = 0x07d8000000000002,
+     .offset = offsetof(Test__Extending__ASint32Xfa5ba060, value),
+     .quantifier_offset = offsetof(Test__Extending__ASint32Xfa5ba060, has_value), .encoded_tag = 0x07d8000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__a_sint32__name_text[] = "[test.extending.a_sint32]";
-static const LifelineName test__extending__a_sint32__name_entries[] = {{0, 25}, {0, 25}};
-static const uint32_t test__extending__a_sint32__name_order[] = {0};
-const LifelineMessageTable test__extending__a_sint32__table = {
+static const char test__extending__a_sint32_xfa5ba060__name_text[] = "[test.extending.a_sint32]";
+static const LifelineName test__extending__a_sint32_xfa5ba060__name_entries[] = {{0, 25}, {0, 25}};
+static const uint32_t test__extending__a_sint32_xfa5ba060__name_order[] = {0};
+const LifelineMessageTable test__extending__a_sint32_xfa5ba060__table = {
     .full_name = "test.extending.a_sint32",
-    .default_instance = &test__extending__a_sint32__default,
-    .fields = test__extending__a_sint32__fields,
+    .default_instance = &test__extending__a_sint32_xfa5ba060__default,
+    .fields = test__extending__a_sint32_xfa5ba060__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__ASint32),
+    .size = sizeof(Test__Extending__ASint32Xfa5ba060),
     .flags = 0,
     .dispatch = {
-        [27] = LIFELINE_DISPATCH(SINT32, MARKED, 0x7D8, 1, offsetof(Test__Extending__ASint32, value), offsetof(Test__Extending__ASint32, has_value)),
+        [27] = LIFELINE_DISPATCH(SINT32, MARKED, 0x7D8, 1, offsetof(Test__Extending__ASint32Xfa5ba060, value), offsetof(Test__Extending__ASint32Xfa5ba060, has_value)),
     },
-    .names = {.text = test__extending__a_sint32__name_text, .names = test__extending__a_sint32__name_entries, .order = test__extending__a_sint32__name_order, .order_count = 1},
+    .names = {.text = test__extending__a_sint32_xfa5ba060__name_text, .names = test__extending__a_sint32_xfa5ba060__name_entries, .order = test__extending__a_sint32_xfa5ba060__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__ASint64 test__extending__a_sint64__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__a_sint64__descriptor)};
-static const LifelineField test__extending__a_sint64__fields[] = {
+static const Test__Extending__ASint64X8e543a97 test__extending__a_sint64_x8e543a97__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__a_sint64_x8e543a97__descriptor)};
+static const LifelineField test__extending__a_sint64_x8e543a97__fields[] = {
     {.number = 124, .type = LIFELINE_TYPE_SINT64, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_SINT64),
-     .offset = offsetof(Test__Extending__ASint64, value),
-     .quantifier_offset = offsetof(Test__Extending__ASint64, has_value), .encoded_tag = 0x07e0000000000002,
+     .offset = offsetof(Test__Extending__ASint64X8e543a97, value),
+     .quantifier_offset = offsetof(Test__Extending__ASint64X8e543a97, has_value), .encoded_tag = 0x07e0000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__a_sint64__name_text[] = "[test.extending.a_sint64]";
-static const LifelineName test__extending__a_sint64__name_entries[] = {{0, 25}, {0, 25}};
-static const uint32_t test__extending__a_sint64__name_order[] = {0};
-const LifelineMessageTable test__extending__a_sint64__table = {
+static const char test__extending__a_sint64_x8e543a97__name_text[] = "[test.extending.a_sint64]";
+static const LifelineName test__extending__a_sint64_x8e543a97__name_entries[] = {{0, 25}, {0, 25}};
+static const uint32_t test__extending__a_sint64_x8e543a97__name_order[] = {0};
+const LifelineMessageTable test__extending__a_sint64_x8e543a97__table = {
     .full_name = "test.extending.a_sint64",
-    .default_instance = &test__extending__a_sint64__default,
-    .fields = test__extending__a_sint64__fields,
+    .default_instance = &test__extending__a_sint64_x8e543a97__default,
+    .fields = test__extending__a_sint64_x8e543a97__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__ASint64),
+    .size = sizeof(Test__Extending__ASint64X8e543a97),
     .flags = 0,
     .dispatch = {
-        [28] = LIFELINE_DISPATCH(SINT64, MARKED, 0x7E0, 1, offsetof(Test__Extending__ASint64, value), offsetof(Test__Extending__ASint64, has_value)),
+        [28] = LIFELINE_DISPATCH(SINT64, MARKED, 0x7E0, 1, offsetof(Test__Extending__ASint64X8e543a97, value), offsetof(Test__Extending__ASint64X8e543a97, has_value)),
     },
-    .names = {.text = test__extending__a_sint64__name_text, .names = test__extending__a_sint64__name_entries, .order = test__extending__a_sint64__name_order, .order_count = 1},
+    .names = {.text = test__extending__a_sint64_x8e543a97__name_text, .names = test__extending__a_sint64_x8e543a97__name_entries, .order = test__extending__a_sint64_x8e543a97__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__Size test__extending__size__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__size__descriptor)};
-static const LifelineField test__extending__size__fields[] = {
+static const Test__Extending__SizeX5635fdde test__extending__size_x5635fdde__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__size_x5635fdde__descriptor)};
+static const LifelineField test__extending__size_x5635fdde__fields[] = {
     {.number = 125, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
-     .offset = offsetof(Test__Extending__Size, value),
-     .quantifier_offset = offsetof(Test__Extending__Size, has_value), .encoded_tag = 0x07e8000000000002,
+     .offset = offsetof(Test__Extending__SizeX5635fdde, value),
+     .quantifier_offset = offsetof(Test__Extending__SizeX5635fdde, has_value), .encoded_tag = 0x07e8000000000002,
      .message = NULL, .enumeration = &enum_0},
 };
-static const char test__extending__size__name_text[] = "[test.extending.size]";
-static const LifelineName test__extending__size__name_entries[] = {{0, 21}, {0, 21}};
-static const uint32_t test__extending__size__name_order[] = {0};
-const LifelineMessageTable test__extending__size__table = {
+static const char test__extending__size_x5635fdde__name_text[] = "[test.extending.size]";
+static const LifelineName test__extending__size_x5635fdde__name_entries[] = {{0, 21}, {0, 21}};
+static const uint32_t test__extending__size_x5635fdde__name_order[] = {0};
+const LifelineMessageTable test__extending__size_x5635fdde__table = {
     .full_name = "test.extending.size",
-    .default_instance = &test__extending__size__default,
-    .fields = test__extending__size__fields,
+    .default_instance = &test__extending__size_x5635fdde__default,
+    .fields = test__extending__size_x5635fdde__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__Size),
+    .size = sizeof(Test__Extending__SizeX5635fdde),
     .flags = 0,
-    .names = {.text = test__extending__size__name_text, .names = test__extending__size__name_entries, .order = test__extending__size__name_order, .order_count = 1},
+    .names = {.text = test__extending__size_x5635fdde__name_text, .names = test__extending__size_x5635fdde__name_entries, .order = test__extending__size_x5635fdde__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__Color test__extending__color__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__color__descriptor)};
-static const LifelineField test__extending__color__fields[] = {
+static const Test__Extending__ColorXd625f416 test__extending__color_xd625f416__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__color_xd625f416__descriptor)};
+static const LifelineField test__extending__color_xd625f416__fields[] = {
     {.number = 126, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
-     .offset = offsetof(Test__Extending__Color, value),
-     .quantifier_offset = offsetof(Test__Extending__Color, has_value), .encoded_tag = 0x07f0000000000002,
+     .offset = offsetof(Test__Extending__ColorXd625f416, value),
+     .quantifier_offset = offsetof(Test__Extending__ColorXd625f416, has_value), .encoded_tag = 0x07f0000000000002,
      .message = NULL, .enumeration = &enum_1},
 };
-static const char test__extending__color__name_text[] = "[test.extending.color]";
-static const LifelineName test__extending__color__name_entries[] = {{0, 22}, {0, 22}};
-static const uint32_t test__extending__color__name_order[] = {0};
-const LifelineMessageTable test__extending__color__table = {
+static const char test__extending__color_xd625f416__name_text[] = "[test.extending.color]";
+static const LifelineName test__extending__color_xd625f416__name_entries[] = {{0, 22}, {0, 22}};
+static const uint32_t test__extending__color_xd625f416__name_order[] = {0};
+const LifelineMessageTable test__extending__color_xd625f416__table = {
     .full_name = "test.extending.color",
-    .default_instance = &test__extending__color__default,
-    .fields = test__extending__color__fields,
+    .default_instance = &test__extending__color_xd625f416__default,
+    .fields = test__extending__color_xd625f416__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__Color),
+    .size = sizeof(Test__Extending__ColorXd625f416),
     .flags = 0,
     .dispatch = {
-        [30] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x7F0, 1, offsetof(Test__Extending__Color, value), offsetof(Test__Extending__Color, has_value)),
+        [30] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x7F0, 1, offsetof(Test__Extending__ColorXd625f416, value), offsetof(Test__Extending__ColorXd625f416, has_value)),
     },
-    .names = {.text = test__extending__color__name_text, .names = test__extending__color__name_entries, .order = test__extending__color__name_order, .order_count = 1},
+    .names = {.text = test__extending__color_xd625f416__name_text, .names = test__extending__color_xd625f416__name_entries, .order = test__extending__color_xd625f416__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__WeightN2 test__extending__weight__n2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__weight__n2__descriptor)};
-static const LifelineField test__extending__weight__n2__fields[] = {
+static const Test__Extending__WeightX15ad4443 test__extending__weight_x15ad4443__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__weight_x15ad4443__descriptor)};
+static const LifelineField test__extending__weight_x15ad4443__fields[] = {
     {.number = 127, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Extending__WeightN2, value),
+     .offset = offsetof(Test__Extending__WeightX15ad4443, value),
      .quantifier_offset = 0, .encoded_tag = 0x07fa000000000002,
      .message = &test__extending__weight__table, .enumeration = NULL},
 };
-static const char test__extending__weight__n2__name_text[] = "[test.extending.weight]";
-static const LifelineName test__extending__weight__n2__name_entries[] = {{0, 23}, {0, 23}};
-static const uint32_t test__extending__weight__n2__name_order[] = {0};
-const LifelineMessageTable test__extending__weight__n2__table = {
+static const char test__extending__weight_x15ad4443__name_text[] = "[test.extending.weight]";
+static const LifelineName test__extending__weight_x15ad4443__name_entries[] = {{0, 23}, {0, 23}};
+static const uint32_t test__extending__weight_x15ad4443__name_order[] = {0};
+const LifelineMessageTable test__extending__weight_x15ad4443__table = {
     .full_name = "test.extending.weight",
-    .default_instance = &test__extending__weight__n2__default,
-    .fields = test__extending__weight__n2__fields,
+    .default_instance = &test__extending__weight_x15ad4443__default,
+    .fields = test__extending__weight_x15ad4443__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__WeightN2),
+    .size = sizeof(Test__Extending__WeightX15ad4443),
     .flags = LIFELINE_MESSAGE_HAS_REQUIRED,
     .dispatch = {
-        [31] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x7FA, 0, offsetof(Test__Extending__WeightN2, value), 0),
+        [31] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x7FA, 0, offsetof(Test__Extending__WeightX15ad4443, value), 0),
     },
-    .names = {.text = test__extending__weight__n2__name_text, .names = test__extending__weight__n2__name_entries, .order = test__extending__weight__n2__name_order, .order_count = 1},
+    .names = {.text = test__extending__weight_x15ad4443__name_text, .names = test__extending__weight_x15ad4443__name_entries, .order = test__extending__weight_x15ad4443__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__PairN2 test__extending__pair__n2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__pair__n2__descriptor)};
-static const LifelineField test__extending__pair__n2__fields[] = {
+static const Test__Extending__PairX9a37e4e7 test__extending__pair_x9a37e4e7__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__pair_x9a37e4e7__descriptor)};
+static const LifelineField test__extending__pair_x9a37e4e7__fields[] = {
     {.number = 128, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = LIFELINE_FIELD_GROUP, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_GROUP),
-     .offset = offsetof(Test__Extending__PairN2, value),
+     .offset = offsetof(Test__Extending__PairX9a37e4e7, value),
      .quantifier_offset = 0, .encoded_tag = 0x0883000000000002,
      .message = &test__extending__pair__table, .enumeration = NULL},
 };
-static const char test__extending__pair__n2__name_text[] = "[test.extending.pair]";
-static const LifelineName test__extending__pair__n2__name_entries[] = {{0, 21}, {0, 21}};
-static const uint32_t test__extending__pair__n2__name_order[] = {0};
-const LifelineMessageTable test__extending__pair__n2__table = {
+static const char test__extending__pair_x9a37e4e7__name_text[] = "[test.extending.pair]";
+static const LifelineName test__extending__pair_x9a37e4e7__name_entries[] = {{0, 21}, {0, 21}};
+static const uint32_t test__extending__pair_x9a37e4e7__name_order[] = {0};
+const LifelineMessageTable test__extending__pair_x9a37e4e7__table = {
     .full_name = "test.extending.pair",
-    .default_instance = &test__extending__pair__n2__default,
-    .fields = test__extending__pair__n2__fields,
+    .default_instance = &test__extending__pair_x9a37e4e7__default,
+    .fields = test__extending__pair_x9a37e4e7__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__PairN2),
+    .size = sizeof(Test__Extending__PairX9a37e4e7),
     .flags = LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
-    .names = {.text = test__extending__pair__n2__name_text, .names = test__extending__pair__n2__name_entries, .order = test__extending__pair__n2__name_order, .order_count = 1},
+    .names = {.text = test__extending__pair_x9a37e4e7__name_text, .names = test__extending__pair_x9a37e4e7__name_entries, .order = test__extending__pair_x9a37e4e7__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__Numbers test__extending__numbers__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__numbers__descriptor)};
-static const LifelineField test__extending__numbers__fields[] = {
+static const Test__Extending__NumbersXcb6d1c6f test__extending__numbers_xcb6d1c6f__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__numbers_xcb6d1c6f__descriptor)};
+static const LifelineField test__extending__numbers_xcb6d1c6f__fields[] = {
     {.number = 130, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .form = 0,
-     .offset = offsetof(Test__Extending__Numbers, value),
-     .quantifier_offset = offsetof(Test__Extending__Numbers, n_value), .encoded_tag = 0x0890000000000002,
+     .offset = offsetof(Test__Extending__NumbersXcb6d1c6f, value),
+     .quantifier_offset = offsetof(Test__Extending__NumbersXcb6d1c6f, n_value), .encoded_tag = 0x0890000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__numbers__name_text[] = "[test.extending.numbers]";
-static const LifelineName test__extending__numbers__name_entries[] = {{0, 24}, {0, 24}};
-static const uint32_t test__extending__numbers__name_order[] = {0};
-const LifelineMessageTable test__extending__numbers__table = {
+static const char test__extending__numbers_xcb6d1c6f__name_text[] = "[test.extending.numbers]";
+static const LifelineName test__extending__numbers_xcb6d1c6f__name_entries[] = {{0, 24}, {0, 24}};
+static const uint32_t test__extending__numbers_xcb6d1c6f__name_order[] = {0};
+const LifelineMessageTable test__extending__numbers_xcb6d1c6f__table = {
     .full_name = "test.extending.numbers",
-    .default_instance = &test__extending__numbers__default,
-    .fields = test__extending__numbers__fields,
+    .default_instance = &test__extending__numbers_xcb6d1c6f__default,
+    .fields = test__extending__numbers_xcb6d1c6f__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__Numbers),
+    .size = sizeof(Test__Extending__NumbersXcb6d1c6f),
     .flags = 0,
     .dispatch = {
-        [18] = LIFELINE_DISPATCH(VARINT32, REPEATED, 0x890, 0, offsetof(Test__Extending__Numbers, value), offsetof(Test__Extending__Numbers, n_value)),
+        [18] = LIFELINE_DISPATCH(VARINT32, REPEATED, 0x890, 0, offsetof(Test__Extending__NumbersXcb6d1c6f, value), offsetof(Test__Extending__NumbersXcb6d1c6f, n_value)),
     },
-    .names = {.text = test__extending__numbers__name_text, .names = test__extending__numbers__name_entries, .order = test__extending__numbers__name_order, .order_count = 1},
+    .names = {.text = test__extending__numbers_xcb6d1c6f__name_text, .names = test__extending__numbers_xcb6d1c6f__name_entries, .order = test__extending__numbers_xcb6d1c6f__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__PackedNumbers test__extending__packed_numbers__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__packed_numbers__descriptor)};
-static const LifelineField test__extending__packed_numbers__fields[] = {
+static const Test__Extending__PackedNumbersX13001082 test__extending__packed_numbers_x13001082__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__packed_numbers_x13001082__descriptor)};
+static const LifelineField test__extending__packed_numbers_x13001082__fields[] = {
     {.number = 131, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_PACKED, .form = 0,
-     .offset = offsetof(Test__Extending__PackedNumbers, value),
-     .quantifier_offset = offsetof(Test__Extending__PackedNumbers, n_value), .encoded_tag = 0x089a000000000002,
+     .offset = offsetof(Test__Extending__PackedNumbersX13001082, value),
+     .quantifier_offset = offsetof(Test__Extending__PackedNumbersX13001082, n_value), .encoded_tag = 0x089a000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__packed_numbers__name_text[] = "[test.extending.packed_numbers]";
-static const LifelineName test__extending__packed_numbers__name_entries[] = {{0, 31}, {0, 31}};
-static const uint32_t test__extending__packed_numbers__name_order[] = {0};
-const LifelineMessageTable test__extending__packed_numbers__table = {
+static const char test__extending__packed_numbers_x13001082__name_text[] = "[test.extending.packed_numbers]";
+static const LifelineName test__extending__packed_numbers_x13001082__name_entries[] = {{0, 31}, {0, 31}};
+static const uint32_t test__extending__packed_numbers_x13001082__name_order[] = {0};
+const LifelineMessageTable test__extending__packed_numbers_x13001082__table = {
     .full_name = "test.extending.packed_numbers",
-    .default_instance = &test__extending__packed_numbers__default,
-    .fields = test__extending__packed_numbers__fields,
+    .default_instance = &test__extending__packed_numbers_x13001082__default,
+    .fields = test__extending__packed_numbers_x13001082__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__PackedNumbers),
+    .size = sizeof(Test__Extending__PackedNumbersX13001082),
     .flags = 0,
     .dispatch = {
-        [19] = LIFELINE_DISPATCH(VARINT32, PACKED, 0x89A, 0, offsetof(Test__Extending__PackedNumbers, value), offsetof(Test__Extending__PackedNumbers, n_value)),
+        [19] = LIFELINE_DISPATCH(VARINT32, PACKED, 0x89A, 0, offsetof(Test__Extending__PackedNumbersX13001082, value), offsetof(Test__Extending__PackedNumbersX13001082, n_value)),
     },
-    .names = {.text = test__extending__packed_numbers__name_text, .names = test__extending__packed_numbers__name_entries, .order = test__extending__packed_numbers__name_order, .order_count = 1},
+    .names = {.text = test__extending__packed_numbers_x13001082__name_text, .names = test__extending__packed_numbers_x13001082__name_entries, .order = test__extending__packed_numbers_x13001082__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__Sizes test__extending__sizes__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__sizes__descriptor)};
-static const LifelineField test__extending__sizes__fields[] = {
+static const Test__Extending__SizesX63fe5757 test__extending__sizes_x63fe5757__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__sizes_x63fe5757__descriptor)};
+static const LifelineField test__extending__sizes_x63fe5757__fields[] = {
     {.number = 132, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = 0,
-     .offset = offsetof(Test__Extending__Sizes, value),
-     .quantifier_offset = offsetof(Test__Extending__Sizes, n_value), .encoded_tag = 0x08a0000000000002,
+     .offset = offsetof(Test__Extending__SizesX63fe5757, value),
+     .quantifier_offset = offsetof(Test__Extending__SizesX63fe5757, n_value), .encoded_tag = 0x08a0000000000002,
      .message = NULL, .enumeration = &enum_0},
 };
-static const char test__extending__sizes__name_text[] = "[test.extending.sizes]";
-static const LifelineName test__extending__sizes__name_entries[] = {{0, 22}, {0, 22}};
-static const uint32_t test__extending__sizes__name_order[] = {0};
-const LifelineMessageTable test__extending__sizes__table = {
+static const char test__extending__sizes_x63fe5757__name_text[] = "[test.extending.sizes]";
+static const LifelineName test__extending__sizes_x63fe5757__name_entries[] = {{0, 22}, {0, 22}};
+static const uint32_t test__extending__sizes_x63fe5757__name_order[] = {0};
+const LifelineMessageTable test__extending__sizes_x63fe5757__table = {
     .full_name = "test.extending.sizes",
-    .default_instance = &test__extending__sizes__default,
-    .fields = test__extending__sizes__fields,
+    .default_instance = &test__extending__sizes_x63fe5757__default,
+    .fields = test__extending__sizes_x63fe5757__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__Sizes),
+    .size = sizeof(Test__Extending__SizesX63fe5757),
     .flags = 0,
-    .names = {.text = test__extending__sizes__name_text, .names = test__extending__sizes__name_entries, .order = test__extending__sizes__name_order, .order_count = 1},
+    .names = {.text = test__extending__sizes_x63fe5757__name_text, .names = test__extending__sizes_x63fe5757__name_entries, .order = test__extending__sizes_x63fe5757__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__Texts test__extending__texts__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__texts__descriptor)};
-static const LifelineField test__extending__texts__fields[] = {
+static const Test__Extending__TextsX4cf6fb89 test__extending__texts_x4cf6fb89__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__texts_x4cf6fb89__descriptor)};
+static const LifelineField test__extending__texts_x4cf6fb89__fields[] = {
     {.number = 133, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .form = 0,
-     .offset = offsetof(Test__Extending__Texts, value),
-     .quantifier_offset = offsetof(Test__Extending__Texts, n_value), .encoded_tag = 0x08aa000000000002,
+     .offset = offsetof(Test__Extending__TextsX4cf6fb89, value),
+     .quantifier_offset = offsetof(Test__Extending__TextsX4cf6fb89, n_value), .encoded_tag = 0x08aa000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__texts__name_text[] = "[test.extending.texts]";
-static const LifelineName test__extending__texts__name_entries[] = {{0, 22}, {0, 22}};
-static const uint32_t test__extending__texts__name_order[] = {0};
-const LifelineMessageTable test__extending__texts__table = {
+static const char test__extending__texts_x4cf6fb89__name_text[] = "[test.extending.texts]";
+static const LifelineName test__extending__texts_x4cf6fb89__name_entries[] = {{0, 22}, {0, 22}};
+static const uint32_t test__extending__texts_x4cf6fb89__name_order[] = {0};
+const LifelineMessageTable test__extending__texts_x4cf6fb89__table = {
     .full_name = "test.extending.texts",
-    .default_instance = &test__extending__texts__default,
-    .fields = test__extending__texts__fields,
+    .default_instance = &test__extending__texts_x4cf6fb89__default,
+    .fields = test__extending__texts_x4cf6fb89__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__Texts),
+    .size = sizeof(Test__Extending__TextsX4cf6fb89),
     .flags = LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [21] = LIFELINE_DISPATCH(BYTES, REPEATED, 0x8AA, 0, offsetof(Test__Extending__Texts, value), offsetof(Test__Extending__Texts, n_value)),
+        [21] = LIFELINE_DISPATCH(BYTES, REPEATED, 0x8AA, 0, offsetof(Test__Extending__TextsX4cf6fb89, value), offsetof(Test__Extending__TextsX4cf6fb89, n_value)),
     },
-    .names = {.text = test__extending__texts__name_text, .names = test__extending__texts__name_entries, .order = test__extending__texts__name_order, .order_count = 1},
+    .names = {.text = test__extending__texts_x4cf6fb89__name_text, .names = test__extending__texts_x4cf6fb89__name_entries, .order = test__extending__texts_x4cf6fb89__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__Weights test__extending__weights__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__weights__descriptor)};
-static const LifelineField test__extending__weights__fields[] = {
+static const Test__Extending__WeightsX4fc25790 test__extending__weights_x4fc25790__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__weights_x4fc25790__descriptor)};
+static const LifelineField test__extending__weights_x4fc25790__fields[] = {
     {.number = 134, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .form = 0,
-     .offset = offsetof(Test__Extending__Weights, value),
-     .quantifier_offset = offsetof(Test__Extending__Weights, n_value), .encoded_tag = 0x08b2000000000002,
+     .offset = offsetof(Test__Extending__WeightsX4fc25790, value),
+     .quantifier_offset = offsetof(Test__Extending__WeightsX4fc25790, n_value), .encoded_tag = 0x08b2000000000002,
      .message = &test__extending__weight__table, .enumeration = NULL},
 };
-static const char test__extending__weights__name_text[] = "[test.extending.weights]";
-static const LifelineName test__extending__weights__name_entries[] = {{0, 24}, {0, 24}};
-static const uint32_t test__extending__weights__name_order[] = {0};
-const LifelineMessageTable test__extending__weights__table = {
+static const char test__extending__weights_x4fc25790__name_text[] = "[test.extending.weights]";
+static const LifelineName test__extending__weights_x4fc25790__name_entries[] = {{0, 24}, {0, 24}};
+static const uint32_t test__extending__weights_x4fc25790__name_order[] = {0};
+const LifelineMessageTable test__extending__weights_x4fc25790__table = {
     .full_name = "test.extending.weights",
-    .default_instance = &test__extending__weights__default,
-    .fields = test__extending__weights__fields,
+    .default_instance = &test__extending__weights_x4fc25790__default,
+    .fields = test__extending__weights_x4fc25790__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__Weights),
+    .size = sizeof(Test__Extending__WeightsX4fc25790),
     .flags = LIFELINE_MESSAGE_HAS_REQUIRED,
     .dispatch = {
-        [22] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x8B2, 0, offsetof(Test__Extending__Weights, value), offsetof(Test__Extending__Weights, n_value)),
+        [22] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x8B2, 0, offsetof(Test__Extending__WeightsX4fc25790, value), offsetof(Test__Extending__WeightsX4fc25790, n_value)),
     },
-    .names = {.text = test__extending__weights__name_text, .names = test__extending__weights__name_entries, .order = test__extending__weights__name_order, .order_count = 1},
+    .names = {.text = test__extending__weights_x4fc25790__name_text, .names = test__extending__weights_x4fc25790__name_entries, .order = test__extending__weights_x4fc25790__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__SpotN2 test__extending__spot__n2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__spot__n2__descriptor)};
-static const LifelineField test__extending__spot__n2__fields[] = {
+static const Test__Extending__SpotX7fba551f test__extending__spot_x7fba551f__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__spot_x7fba551f__descriptor)};
+static const LifelineField test__extending__spot_x7fba551f__fields[] = {
     {.number = 135, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_GROUP, .form = 0,
-     .offset = offsetof(Test__Extending__SpotN2, value),
-     .quantifier_offset = offsetof(Test__Extending__SpotN2, n_value), .encoded_tag = 0x08bb000000000002,
+     .offset = offsetof(Test__Extending__SpotX7fba551f, value),
+     .quantifier_offset = offsetof(Test__Extending__SpotX7fba551f, n_value), .encoded_tag = 0x08bb000000000002,
      .message = &test__extending__spot__table, .enumeration = NULL},
 };
-static const char test__extending__spot__n2__name_text[] = "[test.extending.spot]";
-static const LifelineName test__extending__spot__n2__name_entries[] = {{0, 21}, {0, 21}};
-static const uint32_t test__extending__spot__n2__name_order[] = {0};
-const LifelineMessageTable test__extending__spot__n2__table = {
+static const char test__extending__spot_x7fba551f__name_text[] = "[test.extending.spot]";
+static const LifelineName test__extending__spot_x7fba551f__name_entries[] = {{0, 21}, {0, 21}};
+static const uint32_t test__extending__spot_x7fba551f__name_order[] = {0};
+const LifelineMessageTable test__extending__spot_x7fba551f__table = {
     .full_name = "test.extending.spot",
-    .default_instance = &test__extending__spot__n2__default,
-    .fields = test__extending__spot__n2__fields,
+    .default_instance = &test__extending__spot_x7fba551f__default,
+    .fields = test__extending__spot_x7fba551f__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__SpotN2),
+    .size = sizeof(Test__Extending__SpotX7fba551f),
     .flags = 0,
-    .names = {.text = test__extending__spot__n2__name_text, .names = test__extending__spot__n2__name_entries, .order = test__extending__spot__n2__name_order, .order_count = 1},
+    .names = {.text = test__extending__spot_x7fba551f__name_text, .names = test__extending__spot_x7fba551f__name_entries, .order = test__extending__spot_x7fba551f__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__Name test__extending__name__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__name__descriptor)};
-static const LifelineField test__extending__name__fields[] = {
+static const Test__Extending__NameX5384ddc4 test__extending__name_x5384ddc4__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__name_x5384ddc4__descriptor)};
+static const LifelineField test__extending__name_x5384ddc4__fields[] = {
     {.number = 136, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Extending__Name, value),
-     .quantifier_offset = offsetof(Test__Extending__Name, has_value), .encoded_tag = 0x08c2000000000002,
+     .offset = offsetof(Test__Extending__NameX5384ddc4, value),
+     .quantifier_offset = offsetof(Test__Extending__NameX5384ddc4, has_value), .encoded_tag = 0x08c2000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__name__name_text[] = "[test.extending.name]";
-static const LifelineName test__extending__name__name_entries[] = {{0, 21}, {0, 21}};
-static const uint32_t test__extending__name__name_order[] = {0};
-const LifelineMessageTable test__extending__name__table = {
+static const char test__extending__name_x5384ddc4__name_text[] = "[test.extending.name]";
+static const LifelineName test__extending__name_x5384ddc4__name_entries[] = {{0, 21}, {0, 21}};
+static const uint32_t test__extending__name_x5384ddc4__name_order[] = {0};
+const LifelineMessageTable test__extending__name_x5384ddc4__table = {
     .full_name = "test.extending.name",
-    .default_instance = &test__extending__name__default,
-    .fields = test__extending__name__fields,
+    .default_instance = &test__extending__name_x5384ddc4__default,
+    .fields = test__extending__name_x5384ddc4__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__Name),
+    .size = sizeof(Test__Extending__NameX5384ddc4),
     .flags = LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [24] = LIFELINE_DISPATCH(BYTES, MARKED, 0x8C2, 1, offsetof(Test__Extending__Name, value), offsetof(Test__Extending__Name, has_value)),
+        [24] = LIFELINE_DISPATCH(BYTES, MARKED, 0x8C2, 1, offsetof(Test__Extending__NameX5384ddc4, value), offsetof(Test__Extending__NameX5384ddc4, has_value)),
     },
-    .names = {.text = test__extending__name__name_text, .names = test__extending__name__name_entries, .order = test__extending__name__name_order, .order_count = 1},
+    .names = {.text = test__extending__name_x5384ddc4__name_text, .names = test__extending__name_x5384ddc4__name_entries, .order = test__extending__name_x5384ddc4__name_order, .order_count = 1},
     .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__Unit test__extending__unit__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__unit__descriptor)};
-static const LifelineField test__extending__unit__fields[] = {
+static const Test__Extending__UnitXf261c7c5 test__extending__unit_xf261c7c5__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__unit_xf261c7c5__descriptor)};
+static const LifelineField test__extending__unit_xf261c7c5__fields[] = {
     {.number = 100, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Extending__Unit, value),
-     .quantifier_offset = offsetof(Test__Extending__Unit, has_value), .encoded_tag = 0x06a2000000000002,
+     .offset = offsetof(Test__Extending__UnitXf261c7c5, value),
+     .quantifier_offset = offsetof(Test__Extending__UnitXf261c7c5, has_value), .encoded_tag = 0x06a2000000000002,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__extending__unit__name_text[] = "[test.extending.unit]";
-static const LifelineName test__extending__unit__name_entries[] = {{0, 21}, {0, 21}};
-static const uint32_t test__extending__unit__name_order[] = {0};
-const LifelineMessageTable test__extending__unit__table = {
+static const char test__extending__unit_xf261c7c5__name_text[] = "[test.extending.unit]";
+static const LifelineName test__extending__unit_xf261c7c5__name_entries[] = {{0, 21}, {0, 21}};
+static const uint32_t test__extending__unit_xf261c7c5__name_order[] = {0};
+const LifelineMessageTable test__extending__unit_xf261c7c5__table = {
     .full_name = "test.extending.unit",
-    .default_instance = &test__extending__unit__default,
-    .fields = test__extending__unit__fields,
+    .default_instance = &test__extending__unit_xf261c7c5__default,
+    .fields = test__extending__unit_xf261c7c5__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__Unit),
+    .size = sizeof(Test__Extending__UnitXf261c7c5),
     .flags = LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [20] = LIFELINE_DISPATCH(BYTES, MARKED, 0x6A2, 1, offsetof(Test__Extending__Unit, value), offsetof(Test__Extending__Unit, has_value)),
+        [20] = LIFELINE_DISPATCH(BYTES, MARKED, 0x6A2, 1, offsetof(Test__Extending__UnitXf261c7c5, value), offsetof(Test__Extending__UnitXf261c7c5, has_value)),
     },
-    .names = {.text = test__extending__unit__name_text, .names = test__extending__unit__name_entries, .order = test__extending__unit__name_order, .order_count = 1},
+    .names = {.text = test__extending__unit_xf261c7c5__name_text, .names = test__extending__unit_xf261c7c5__name_entries, .order = test__extending__unit_xf261c7c5__name_order, .order_count = 1},
     .extended = &test__extending__weight__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__Heavy test__extending__heavy__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__heavy__descriptor)};
-static const LifelineField test__extending__heavy__fields[] = {
+static const Test__Extending__HeavyXa9673b1a test__extending__heavy_xa9673b1a__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__heavy_xa9673b1a__descriptor)};
+static const LifelineField test__extending__heavy_xa9673b1a__fields[] = {
     {.number = 70000, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Extending__Heavy, value),
+     .offset = offsetof(Test__Extending__HeavyXa9673b1a, value),
      .quantifier_offset = 0, .encoded_tag = 0x2297820000000003,
      .message = &test__extending__weight__table, .enumeration = NULL},
 };
-static const char test__extending__heavy__name_text[] = "[test.extending.heavy]";
-static const LifelineName test__extending__heavy__name_entries[] = {{0, 22}, {0, 22}};
-static const uint32_t test__extending__heavy__name_order[] = {0};
-const LifelineMessageTable test__extending__heavy__table = {
+static const char test__extending__heavy_xa9673b1a__name_text[] = "[test.extending.heavy]";
+static const LifelineName test__extending__heavy_xa9673b1a__name_entries[] = {{0, 22}, {0, 22}};
+static const uint32_t test__extending__heavy_xa9673b1a__name_order[] = {0};
+const LifelineMessageTable test__extending__heavy_xa9673b1a__table = {
     .full_name = "test.extending.heavy",
-    .default_instance = &test__extending__heavy__default,
-    .fields = test__extending__heavy__fields,
+    .default_instance = &test__extending__heavy_xa9673b1a__default,
+    .fields = test__extending__heavy_xa9673b1a__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Extending__Heavy),
+    .size = sizeof(Test__Extending__HeavyXa9673b1a),
     .flags = LIFELINE_MESSAGE_HAS_REQUIRED,
-    .names = {.text = test__extending__heavy__name_text, .names = test__extending__heavy__name_entries, .order = test__extending__heavy__name_order, .order_count = 1},
+    .names = {.text = test__extending__heavy_xa9673b1a__name_text, .names = test__extending__heavy_xa9673b1a__name_entries, .order = test__extending__heavy_xa9673b1a__name_order, .order_count = 1},
     .extended = &test__extending__set__table,
+    .file = &lifeline_file_test_2fproto2_2fextending,
 };
 

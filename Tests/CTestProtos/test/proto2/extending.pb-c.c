@@ -147,25 +147,25 @@ const ProtobufCMessageDescriptor test__extending__spot__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-#define test__extending__scope__extensions__field_descriptors NULL
-#define test__extending__scope__extensions__field_indices_by_name NULL
-#define test__extending__scope__extensions__number_ranges NULL
-const ProtobufCMessageDescriptor test__extending__scope__extensions__descriptor =
+#define test__extending__scope__extensions_x722d6317__field_descriptors NULL
+#define test__extending__scope__extensions_x722d6317__field_indices_by_name NULL
+#define test__extending__scope__extensions_x722d6317__number_ranges NULL
+const ProtobufCMessageDescriptor test__extending__scope__extensions_x722d6317__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.Scope.Extensions",
-  "Extensions",
-  "Test__Extending__Scope__Extensions",
+  "test.extending.Scope.Extensions_x722d6317",
+  "ExtensionsX722d6317",
+  "Test__Extending__Scope__ExtensionsX722d6317",
   "test.extending",
-  sizeof(Test__Extending__Scope__Extensions),
+  sizeof(Test__Extending__Scope__ExtensionsX722d6317),
   0,
-  test__extending__scope__extensions__field_descriptors,
-  test__extending__scope__extensions__field_indices_by_name,
-  0,  test__extending__scope__extensions__number_ranges,
+  test__extending__scope__extensions_x722d6317__field_descriptors,
+  test__extending__scope__extensions_x722d6317__field_indices_by_name,
+  0,  test__extending__scope__extensions_x722d6317__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__scope__scope__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__scope__scope_x6434137f__field_descriptors[1] =
 {
   {
     "value",
@@ -173,71 +173,71 @@ static const ProtobufCFieldDescriptor test__extending__scope__scope__field_descr
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Extending__Scope__Scope, value),
+    offsetof(Test__Extending__Scope__ScopeX6434137f, value),
     &test__extending__scope__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__scope__scope__field_indices_by_name[] = {
+static const unsigned test__extending__scope__scope_x6434137f__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__scope__scope__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__scope__scope_x6434137f__number_ranges[1 + 1] =
 {
   { 101, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__scope__scope__descriptor =
+const ProtobufCMessageDescriptor test__extending__scope__scope_x6434137f__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.Scope.scope",
-  "Scope",
-  "Test__Extending__Scope__Scope",
+  "test.extending.Scope.scope_x6434137f",
+  "ScopeX6434137f",
+  "Test__Extending__Scope__ScopeX6434137f",
   "test.extending",
-  sizeof(Test__Extending__Scope__Scope),
+  sizeof(Test__Extending__Scope__ScopeX6434137f),
   1,
-  test__extending__scope__scope__field_descriptors,
-  test__extending__scope__scope__field_indices_by_name,
-  1,  test__extending__scope__scope__number_ranges,
+  test__extending__scope__scope_x6434137f__field_descriptors,
+  test__extending__scope__scope_x6434137f__field_indices_by_name,
+  1,  test__extending__scope__scope_x6434137f__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__scope__self__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__scope__self_xdc06d8eb__field_descriptors[1] =
 {
   {
     "value",
     102,
     PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_SINT32,
-    offsetof(Test__Extending__Scope__Self, n_value),
-    offsetof(Test__Extending__Scope__Self, value),
+    offsetof(Test__Extending__Scope__SelfXdc06d8eb, n_value),
+    offsetof(Test__Extending__Scope__SelfXdc06d8eb, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__scope__self__field_indices_by_name[] = {
+static const unsigned test__extending__scope__self_xdc06d8eb__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__scope__self__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__scope__self_xdc06d8eb__number_ranges[1 + 1] =
 {
   { 102, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__scope__self__descriptor =
+const ProtobufCMessageDescriptor test__extending__scope__self_xdc06d8eb__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.Scope.self",
-  "Self",
-  "Test__Extending__Scope__Self",
+  "test.extending.Scope.self_xdc06d8eb",
+  "SelfXdc06d8eb",
+  "Test__Extending__Scope__SelfXdc06d8eb",
   "test.extending",
-  sizeof(Test__Extending__Scope__Self),
+  sizeof(Test__Extending__Scope__SelfXdc06d8eb),
   1,
-  test__extending__scope__self__field_descriptors,
-  test__extending__scope__self__field_indices_by_name,
-  1,  test__extending__scope__self__number_ranges,
+  test__extending__scope__self_xdc06d8eb__field_descriptors,
+  test__extending__scope__self_xdc06d8eb__field_indices_by_name,
+  1,  test__extending__scope__self_xdc06d8eb__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -297,7 +297,7 @@ const ProtobufCMessageDescriptor test__extending__set__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__entry__entry__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__entry__entry_x9c90f27b__field_descriptors[1] =
 {
   {
     "value",
@@ -305,33 +305,33 @@ static const ProtobufCFieldDescriptor test__extending__entry__entry__field_descr
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Extending__Entry__Entry, value),
+    offsetof(Test__Extending__Entry__EntryX9c90f27b, value),
     &test__extending__entry__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__entry__entry__field_indices_by_name[] = {
+static const unsigned test__extending__entry__entry_x9c90f27b__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__entry__entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__entry__entry_x9c90f27b__number_ranges[1 + 1] =
 {
   { 1000, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__entry__entry__descriptor =
+const ProtobufCMessageDescriptor test__extending__entry__entry_x9c90f27b__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.Entry.entry",
-  "Entry",
-  "Test__Extending__Entry__Entry",
+  "test.extending.Entry.entry_x9c90f27b",
+  "EntryX9c90f27b",
+  "Test__Extending__Entry__EntryX9c90f27b",
   "test.extending",
-  sizeof(Test__Extending__Entry__Entry),
+  sizeof(Test__Extending__Entry__EntryX9c90f27b),
   1,
-  test__extending__entry__entry__field_descriptors,
-  test__extending__entry__entry__field_indices_by_name,
-  1,  test__extending__entry__entry__number_ranges,
+  test__extending__entry__entry_x9c90f27b__field_descriptors,
+  test__extending__entry__entry_x9c90f27b__field_indices_by_name,
+  1,  test__extending__entry__entry_x9c90f27b__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -386,653 +386,653 @@ const ProtobufCMessageDescriptor test__extending__entry__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__a_double__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__a_double_x098b5d0a__field_descriptors[1] =
 {
   {
     "value",
     110,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_DOUBLE,
-    offsetof(Test__Extending__ADouble, has_value),
-    offsetof(Test__Extending__ADouble, value),
+    offsetof(Test__Extending__ADoubleX098b5d0a, has_value),
+    offsetof(Test__Extending__ADoubleX098b5d0a, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__a_double__field_indices_by_name[] = {
+static const unsigned test__extending__a_double_x098b5d0a__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__a_double__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__a_double_x098b5d0a__number_ranges[1 + 1] =
 {
   { 110, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__a_double__descriptor =
+const ProtobufCMessageDescriptor test__extending__a_double_x098b5d0a__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.a_double",
-  "ADouble",
-  "Test__Extending__ADouble",
+  "test.extending.a_double_x098b5d0a",
+  "ADoubleX098b5d0a",
+  "Test__Extending__ADoubleX098b5d0a",
   "test.extending",
-  sizeof(Test__Extending__ADouble),
+  sizeof(Test__Extending__ADoubleX098b5d0a),
   1,
-  test__extending__a_double__field_descriptors,
-  test__extending__a_double__field_indices_by_name,
-  1,  test__extending__a_double__number_ranges,
+  test__extending__a_double_x098b5d0a__field_descriptors,
+  test__extending__a_double_x098b5d0a__field_indices_by_name,
+  1,  test__extending__a_double_x098b5d0a__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__a_float__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__a_float_xc1497433__field_descriptors[1] =
 {
   {
     "value",
     111,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_FLOAT,
-    offsetof(Test__Extending__AFloat, has_value),
-    offsetof(Test__Extending__AFloat, value),
+    offsetof(Test__Extending__AFloatXc1497433, has_value),
+    offsetof(Test__Extending__AFloatXc1497433, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__a_float__field_indices_by_name[] = {
+static const unsigned test__extending__a_float_xc1497433__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__a_float__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__a_float_xc1497433__number_ranges[1 + 1] =
 {
   { 111, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__a_float__descriptor =
+const ProtobufCMessageDescriptor test__extending__a_float_xc1497433__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.a_float",
-  "AFloat",
-  "Test__Extending__AFloat",
+  "test.extending.a_float_xc1497433",
+  "AFloatXc1497433",
+  "Test__Extending__AFloatXc1497433",
   "test.extending",
-  sizeof(Test__Extending__AFloat),
+  sizeof(Test__Extending__AFloatXc1497433),
   1,
-  test__extending__a_float__field_descriptors,
-  test__extending__a_float__field_indices_by_name,
-  1,  test__extending__a_float__number_ranges,
+  test__extending__a_float_xc1497433__field_descriptors,
+  test__extending__a_float_xc1497433__field_indices_by_name,
+  1,  test__extending__a_float_xc1497433__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__an_int64__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__an_int64_x7768d348__field_descriptors[1] =
 {
   {
     "value",
     112,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_INT64,
-    offsetof(Test__Extending__AnInt64, has_value),
-    offsetof(Test__Extending__AnInt64, value),
+    offsetof(Test__Extending__AnInt64X7768d348, has_value),
+    offsetof(Test__Extending__AnInt64X7768d348, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__an_int64__field_indices_by_name[] = {
+static const unsigned test__extending__an_int64_x7768d348__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__an_int64__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__an_int64_x7768d348__number_ranges[1 + 1] =
 {
   { 112, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__an_int64__descriptor =
+const ProtobufCMessageDescriptor test__extending__an_int64_x7768d348__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.an_int64",
-  "AnInt64",
-  "Test__Extending__AnInt64",
+  "test.extending.an_int64_x7768d348",
+  "AnInt64X7768d348",
+  "Test__Extending__AnInt64X7768d348",
   "test.extending",
-  sizeof(Test__Extending__AnInt64),
+  sizeof(Test__Extending__AnInt64X7768d348),
   1,
-  test__extending__an_int64__field_descriptors,
-  test__extending__an_int64__field_indices_by_name,
-  1,  test__extending__an_int64__number_ranges,
+  test__extending__an_int64_x7768d348__field_descriptors,
+  test__extending__an_int64_x7768d348__field_indices_by_name,
+  1,  test__extending__an_int64_x7768d348__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__a_uint64__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__a_uint64_x747b7b35__field_descriptors[1] =
 {
   {
     "value",
     113,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_UINT64,
-    offsetof(Test__Extending__AUint64, has_value),
-    offsetof(Test__Extending__AUint64, value),
+    offsetof(Test__Extending__AUint64X747b7b35, has_value),
+    offsetof(Test__Extending__AUint64X747b7b35, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__a_uint64__field_indices_by_name[] = {
+static const unsigned test__extending__a_uint64_x747b7b35__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__a_uint64__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__a_uint64_x747b7b35__number_ranges[1 + 1] =
 {
   { 113, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__a_uint64__descriptor =
+const ProtobufCMessageDescriptor test__extending__a_uint64_x747b7b35__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.a_uint64",
-  "AUint64",
-  "Test__Extending__AUint64",
+  "test.extending.a_uint64_x747b7b35",
+  "AUint64X747b7b35",
+  "Test__Extending__AUint64X747b7b35",
   "test.extending",
-  sizeof(Test__Extending__AUint64),
+  sizeof(Test__Extending__AUint64X747b7b35),
   1,
-  test__extending__a_uint64__field_descriptors,
-  test__extending__a_uint64__field_indices_by_name,
-  1,  test__extending__a_uint64__number_ranges,
+  test__extending__a_uint64_x747b7b35__field_descriptors,
+  test__extending__a_uint64_x747b7b35__field_indices_by_name,
+  1,  test__extending__a_uint64_x747b7b35__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__an_int32__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__an_int32_xe76134d3__field_descriptors[1] =
 {
   {
     "value",
     114,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Extending__AnInt32, has_value),
-    offsetof(Test__Extending__AnInt32, value),
+    offsetof(Test__Extending__AnInt32Xe76134d3, has_value),
+    offsetof(Test__Extending__AnInt32Xe76134d3, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__an_int32__field_indices_by_name[] = {
+static const unsigned test__extending__an_int32_xe76134d3__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__an_int32__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__an_int32_xe76134d3__number_ranges[1 + 1] =
 {
   { 114, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__an_int32__descriptor =
+const ProtobufCMessageDescriptor test__extending__an_int32_xe76134d3__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.an_int32",
-  "AnInt32",
-  "Test__Extending__AnInt32",
+  "test.extending.an_int32_xe76134d3",
+  "AnInt32Xe76134d3",
+  "Test__Extending__AnInt32Xe76134d3",
   "test.extending",
-  sizeof(Test__Extending__AnInt32),
+  sizeof(Test__Extending__AnInt32Xe76134d3),
   1,
-  test__extending__an_int32__field_descriptors,
-  test__extending__an_int32__field_indices_by_name,
-  1,  test__extending__an_int32__number_ranges,
+  test__extending__an_int32_xe76134d3__field_descriptors,
+  test__extending__an_int32_xe76134d3__field_indices_by_name,
+  1,  test__extending__an_int32_xe76134d3__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__a_fixed64__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__a_fixed64_x25eff3e1__field_descriptors[1] =
 {
   {
     "value",
     115,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_FIXED64,
-    offsetof(Test__Extending__AFixed64, has_value),
-    offsetof(Test__Extending__AFixed64, value),
+    offsetof(Test__Extending__AFixed64X25eff3e1, has_value),
+    offsetof(Test__Extending__AFixed64X25eff3e1, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__a_fixed64__field_indices_by_name[] = {
+static const unsigned test__extending__a_fixed64_x25eff3e1__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__a_fixed64__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__a_fixed64_x25eff3e1__number_ranges[1 + 1] =
 {
   { 115, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__a_fixed64__descriptor =
+const ProtobufCMessageDescriptor test__extending__a_fixed64_x25eff3e1__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.a_fixed64",
-  "AFixed64",
-  "Test__Extending__AFixed64",
+  "test.extending.a_fixed64_x25eff3e1",
+  "AFixed64X25eff3e1",
+  "Test__Extending__AFixed64X25eff3e1",
   "test.extending",
-  sizeof(Test__Extending__AFixed64),
+  sizeof(Test__Extending__AFixed64X25eff3e1),
   1,
-  test__extending__a_fixed64__field_descriptors,
-  test__extending__a_fixed64__field_indices_by_name,
-  1,  test__extending__a_fixed64__number_ranges,
+  test__extending__a_fixed64_x25eff3e1__field_descriptors,
+  test__extending__a_fixed64_x25eff3e1__field_indices_by_name,
+  1,  test__extending__a_fixed64_x25eff3e1__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__a_fixed32__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__a_fixed32_x0de30226__field_descriptors[1] =
 {
   {
     "value",
     116,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_FIXED32,
-    offsetof(Test__Extending__AFixed32, has_value),
-    offsetof(Test__Extending__AFixed32, value),
+    offsetof(Test__Extending__AFixed32X0de30226, has_value),
+    offsetof(Test__Extending__AFixed32X0de30226, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__a_fixed32__field_indices_by_name[] = {
+static const unsigned test__extending__a_fixed32_x0de30226__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__a_fixed32__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__a_fixed32_x0de30226__number_ranges[1 + 1] =
 {
   { 116, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__a_fixed32__descriptor =
+const ProtobufCMessageDescriptor test__extending__a_fixed32_x0de30226__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.a_fixed32",
-  "AFixed32",
-  "Test__Extending__AFixed32",
+  "test.extending.a_fixed32_x0de30226",
+  "AFixed32X0de30226",
+  "Test__Extending__AFixed32X0de30226",
   "test.extending",
-  sizeof(Test__Extending__AFixed32),
+  sizeof(Test__Extending__AFixed32X0de30226),
   1,
-  test__extending__a_fixed32__field_descriptors,
-  test__extending__a_fixed32__field_indices_by_name,
-  1,  test__extending__a_fixed32__number_ranges,
+  test__extending__a_fixed32_x0de30226__field_descriptors,
+  test__extending__a_fixed32_x0de30226__field_indices_by_name,
+  1,  test__extending__a_fixed32_x0de30226__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__a_bool__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__a_bool_xca9e2e23__field_descriptors[1] =
 {
   {
     "value",
     117,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BOOL,
-    offsetof(Test__Extending__ABool, has_value),
-    offsetof(Test__Extending__ABool, value),
+    offsetof(Test__Extending__ABoolXca9e2e23, has_value),
+    offsetof(Test__Extending__ABoolXca9e2e23, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__a_bool__field_indices_by_name[] = {
+static const unsigned test__extending__a_bool_xca9e2e23__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__a_bool__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__a_bool_xca9e2e23__number_ranges[1 + 1] =
 {
   { 117, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__a_bool__descriptor =
+const ProtobufCMessageDescriptor test__extending__a_bool_xca9e2e23__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.a_bool",
-  "ABool",
-  "Test__Extending__ABool",
+  "test.extending.a_bool_xca9e2e23",
+  "ABoolXca9e2e23",
+  "Test__Extending__ABoolXca9e2e23",
   "test.extending",
-  sizeof(Test__Extending__ABool),
+  sizeof(Test__Extending__ABoolXca9e2e23),
   1,
-  test__extending__a_bool__field_descriptors,
-  test__extending__a_bool__field_indices_by_name,
-  1,  test__extending__a_bool__number_ranges,
+  test__extending__a_bool_xca9e2e23__field_descriptors,
+  test__extending__a_bool_xca9e2e23__field_indices_by_name,
+  1,  test__extending__a_bool_xca9e2e23__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__a_string__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__a_string_x96e1aee2__field_descriptors[1] =
 {
   {
     "value",
     118,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Extending__AString, has_value),
-    offsetof(Test__Extending__AString, value),
+    offsetof(Test__Extending__AStringX96e1aee2, has_value),
+    offsetof(Test__Extending__AStringX96e1aee2, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__a_string__field_indices_by_name[] = {
+static const unsigned test__extending__a_string_x96e1aee2__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__a_string__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__a_string_x96e1aee2__number_ranges[1 + 1] =
 {
   { 118, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__a_string__descriptor =
+const ProtobufCMessageDescriptor test__extending__a_string_x96e1aee2__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.a_string",
-  "AString",
-  "Test__Extending__AString",
+  "test.extending.a_string_x96e1aee2",
+  "AStringX96e1aee2",
+  "Test__Extending__AStringX96e1aee2",
   "test.extending",
-  sizeof(Test__Extending__AString),
+  sizeof(Test__Extending__AStringX96e1aee2),
   1,
-  test__extending__a_string__field_descriptors,
-  test__extending__a_string__field_indices_by_name,
-  1,  test__extending__a_string__number_ranges,
+  test__extending__a_string_x96e1aee2__field_descriptors,
+  test__extending__a_string_x96e1aee2__field_indices_by_name,
+  1,  test__extending__a_string_x96e1aee2__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__some_bytes__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__some_bytes_x4a9eac1f__field_descriptors[1] =
 {
   {
     "value",
     119,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Extending__SomeBytes, has_value),
-    offsetof(Test__Extending__SomeBytes, value),
+    offsetof(Test__Extending__SomeBytesX4a9eac1f, has_value),
+    offsetof(Test__Extending__SomeBytesX4a9eac1f, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__some_bytes__field_indices_by_name[] = {
+static const unsigned test__extending__some_bytes_x4a9eac1f__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__some_bytes__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__some_bytes_x4a9eac1f__number_ranges[1 + 1] =
 {
   { 119, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__some_bytes__descriptor =
+const ProtobufCMessageDescriptor test__extending__some_bytes_x4a9eac1f__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.some_bytes",
-  "SomeBytes",
-  "Test__Extending__SomeBytes",
+  "test.extending.some_bytes_x4a9eac1f",
+  "SomeBytesX4a9eac1f",
+  "Test__Extending__SomeBytesX4a9eac1f",
   "test.extending",
-  sizeof(Test__Extending__SomeBytes),
+  sizeof(Test__Extending__SomeBytesX4a9eac1f),
   1,
-  test__extending__some_bytes__field_descriptors,
-  test__extending__some_bytes__field_indices_by_name,
-  1,  test__extending__some_bytes__number_ranges,
+  test__extending__some_bytes_x4a9eac1f__field_descriptors,
+  test__extending__some_bytes_x4a9eac1f__field_indices_by_name,
+  1,  test__extending__some_bytes_x4a9eac1f__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__a_uint32__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__a_uint32_x048319aa__field_descriptors[1] =
 {
   {
     "value",
     120,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_UINT32,
-    offsetof(Test__Extending__AUint32, has_value),
-    offsetof(Test__Extending__AUint32, value),
+    offsetof(Test__Extending__AUint32X048319aa, has_value),
+    offsetof(Test__Extending__AUint32X048319aa, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__a_uint32__field_indices_by_name[] = {
+static const unsigned test__extending__a_uint32_x048319aa__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__a_uint32__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__a_uint32_x048319aa__number_ranges[1 + 1] =
 {
   { 120, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__a_uint32__descriptor =
+const ProtobufCMessageDescriptor test__extending__a_uint32_x048319aa__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.a_uint32",
-  "AUint32",
-  "Test__Extending__AUint32",
+  "test.extending.a_uint32_x048319aa",
+  "AUint32X048319aa",
+  "Test__Extending__AUint32X048319aa",
   "test.extending",
-  sizeof(Test__Extending__AUint32),
+  sizeof(Test__Extending__AUint32X048319aa),
   1,
-  test__extending__a_uint32__field_descriptors,
-  test__extending__a_uint32__field_indices_by_name,
-  1,  test__extending__a_uint32__number_ranges,
+  test__extending__a_uint32_x048319aa__field_descriptors,
+  test__extending__a_uint32_x048319aa__field_indices_by_name,
+  1,  test__extending__a_uint32_x048319aa__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__an_sfixed32__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__an_sfixed32_xe7e3b701__field_descriptors[1] =
 {
   {
     "value",
     121,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_SFIXED32,
-    offsetof(Test__Extending__AnSfixed32, has_value),
-    offsetof(Test__Extending__AnSfixed32, value),
+    offsetof(Test__Extending__AnSfixed32Xe7e3b701, has_value),
+    offsetof(Test__Extending__AnSfixed32Xe7e3b701, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__an_sfixed32__field_indices_by_name[] = {
+static const unsigned test__extending__an_sfixed32_xe7e3b701__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__an_sfixed32__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__an_sfixed32_xe7e3b701__number_ranges[1 + 1] =
 {
   { 121, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__an_sfixed32__descriptor =
+const ProtobufCMessageDescriptor test__extending__an_sfixed32_xe7e3b701__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.an_sfixed32",
-  "AnSfixed32",
-  "Test__Extending__AnSfixed32",
+  "test.extending.an_sfixed32_xe7e3b701",
+  "AnSfixed32Xe7e3b701",
+  "Test__Extending__AnSfixed32Xe7e3b701",
   "test.extending",
-  sizeof(Test__Extending__AnSfixed32),
+  sizeof(Test__Extending__AnSfixed32Xe7e3b701),
   1,
-  test__extending__an_sfixed32__field_descriptors,
-  test__extending__an_sfixed32__field_indices_by_name,
-  1,  test__extending__an_sfixed32__number_ranges,
+  test__extending__an_sfixed32_xe7e3b701__field_descriptors,
+  test__extending__an_sfixed32_xe7e3b701__field_indices_by_name,
+  1,  test__extending__an_sfixed32_xe7e3b701__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__an_sfixed64__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__an_sfixed64_x5beb2962__field_descriptors[1] =
 {
   {
     "value",
     122,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_SFIXED64,
-    offsetof(Test__Extending__AnSfixed64, has_value),
-    offsetof(Test__Extending__AnSfixed64, value),
+    offsetof(Test__Extending__AnSfixed64X5beb2962, has_value),
+    offsetof(Test__Extending__AnSfixed64X5beb2962, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__an_sfixed64__field_indices_by_name[] = {
+static const unsigned test__extending__an_sfixed64_x5beb2962__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__an_sfixed64__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__an_sfixed64_x5beb2962__number_ranges[1 + 1] =
 {
   { 122, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__an_sfixed64__descriptor =
+const ProtobufCMessageDescriptor test__extending__an_sfixed64_x5beb2962__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.an_sfixed64",
-  "AnSfixed64",
-  "Test__Extending__AnSfixed64",
+  "test.extending.an_sfixed64_x5beb2962",
+  "AnSfixed64X5beb2962",
+  "Test__Extending__AnSfixed64X5beb2962",
   "test.extending",
-  sizeof(Test__Extending__AnSfixed64),
+  sizeof(Test__Extending__AnSfixed64X5beb2962),
   1,
-  test__extending__an_sfixed64__field_descriptors,
-  test__extending__an_sfixed64__field_indices_by_name,
-  1,  test__extending__an_sfixed64__number_ranges,
+  test__extending__an_sfixed64_x5beb2962__field_descriptors,
+  test__extending__an_sfixed64_x5beb2962__field_indices_by_name,
+  1,  test__extending__an_sfixed64_x5beb2962__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__a_sint32__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__a_sint32_xfa5ba060__field_descriptors[1] =
 {
   {
     "value",
     123,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_SINT32,
-    offsetof(Test__Extending__ASint32, has_value),
-    offsetof(Test__Extending__ASint32, value),
+    offsetof(Test__Extending__ASint32Xfa5ba060, has_value),
+    offsetof(Test__Extending__ASint32Xfa5ba060, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__a_sint32__field_indices_by_name[] = {
+static const unsigned test__extending__a_sint32_xfa5ba060__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__a_sint32__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__a_sint32_xfa5ba060__number_ranges[1 + 1] =
 {
   { 123, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__a_sint32__descriptor =
+const ProtobufCMessageDescriptor test__extending__a_sint32_xfa5ba060__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.a_sint32",
-  "ASint32",
-  "Test__Extending__ASint32",
+  "test.extending.a_sint32_xfa5ba060",
+  "ASint32Xfa5ba060",
+  "Test__Extending__ASint32Xfa5ba060",
   "test.extending",
-  sizeof(Test__Extending__ASint32),
+  sizeof(Test__Extending__ASint32Xfa5ba060),
   1,
-  test__extending__a_sint32__field_descriptors,
-  test__extending__a_sint32__field_indices_by_name,
-  1,  test__extending__a_sint32__number_ranges,
+  test__extending__a_sint32_xfa5ba060__field_descriptors,
+  test__extending__a_sint32_xfa5ba060__field_indices_by_name,
+  1,  test__extending__a_sint32_xfa5ba060__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__a_sint64__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__a_sint64_x8e543a97__field_descriptors[1] =
 {
   {
     "value",
     124,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_SINT64,
-    offsetof(Test__Extending__ASint64, has_value),
-    offsetof(Test__Extending__ASint64, value),
+    offsetof(Test__Extending__ASint64X8e543a97, has_value),
+    offsetof(Test__Extending__ASint64X8e543a97, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__a_sint64__field_indices_by_name[] = {
+static const unsigned test__extending__a_sint64_x8e543a97__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__a_sint64__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__a_sint64_x8e543a97__number_ranges[1 + 1] =
 {
   { 124, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__a_sint64__descriptor =
+const ProtobufCMessageDescriptor test__extending__a_sint64_x8e543a97__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.a_sint64",
-  "ASint64",
-  "Test__Extending__ASint64",
+  "test.extending.a_sint64_x8e543a97",
+  "ASint64X8e543a97",
+  "Test__Extending__ASint64X8e543a97",
   "test.extending",
-  sizeof(Test__Extending__ASint64),
+  sizeof(Test__Extending__ASint64X8e543a97),
   1,
-  test__extending__a_sint64__field_descriptors,
-  test__extending__a_sint64__field_indices_by_name,
-  1,  test__extending__a_sint64__number_ranges,
+  test__extending__a_sint64_x8e543a97__field_descriptors,
+  test__extending__a_sint64_x8e543a97__field_indices_by_name,
+  1,  test__extending__a_sint64_x8e543a97__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__size__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__size_x5635fdde__field_descriptors[1] =
 {
   {
     "value",
     125,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Extending__Size, has_value),
-    offsetof(Test__Extending__Size, value),
+    offsetof(Test__Extending__SizeX5635fdde, has_value),
+    offsetof(Test__Extending__SizeX5635fdde, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__size__field_indices_by_name[] = {
+static const unsigned test__extending__size_x5635fdde__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__size__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__size_x5635fdde__number_ranges[1 + 1] =
 {
   { 125, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__size__descriptor =
+const ProtobufCMessageDescriptor test__extending__size_x5635fdde__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.size",
-  "Size",
-  "Test__Extending__Size",
+  "test.extending.size_x5635fdde",
+  "SizeX5635fdde",
+  "Test__Extending__SizeX5635fdde",
   "test.extending",
-  sizeof(Test__Extending__Size),
+  sizeof(Test__Extending__SizeX5635fdde),
   1,
-  test__extending__size__field_descriptors,
-  test__extending__size__field_indices_by_name,
-  1,  test__extending__size__number_ranges,
+  test__extending__size_x5635fdde__field_descriptors,
+  test__extending__size_x5635fdde__field_indices_by_name,
+  1,  test__extending__size_x5635fdde__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__color__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__color_xd625f416__field_descriptors[1] =
 {
   {
     "value",
     126,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Extending__Color, has_value),
-    offsetof(Test__Extending__Color, value),
+    offsetof(Test__Extending__ColorXd625f416, has_value),
+    offsetof(Test__Extending__ColorXd625f416, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__color__field_indices_by_name[] = {
+static const unsigned test__extending__color_xd625f416__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__color__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__color_xd625f416__number_ranges[1 + 1] =
 {
   { 126, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__color__descriptor =
+const ProtobufCMessageDescriptor test__extending__color_xd625f416__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.color",
-  "Color",
-  "Test__Extending__Color",
+  "test.extending.color_xd625f416",
+  "ColorXd625f416",
+  "Test__Extending__ColorXd625f416",
   "test.extending",
-  sizeof(Test__Extending__Color),
+  sizeof(Test__Extending__ColorXd625f416),
   1,
-  test__extending__color__field_descriptors,
-  test__extending__color__field_indices_by_name,
-  1,  test__extending__color__number_ranges,
+  test__extending__color_xd625f416__field_descriptors,
+  test__extending__color_xd625f416__field_indices_by_name,
+  1,  test__extending__color_xd625f416__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__weight__n2__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__weight_x15ad4443__field_descriptors[1] =
 {
   {
     "value",
@@ -1040,37 +1040,37 @@ static const ProtobufCFieldDescriptor test__extending__weight__n2__field_descrip
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Extending__WeightN2, value),
+    offsetof(Test__Extending__WeightX15ad4443, value),
     &test__extending__weight__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__weight__n2__field_indices_by_name[] = {
+static const unsigned test__extending__weight_x15ad4443__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__weight__n2__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__weight_x15ad4443__number_ranges[1 + 1] =
 {
   { 127, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__weight__n2__descriptor =
+const ProtobufCMessageDescriptor test__extending__weight_x15ad4443__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.weight_N2",
-  "WeightN2",
-  "Test__Extending__WeightN2",
+  "test.extending.weight_x15ad4443",
+  "WeightX15ad4443",
+  "Test__Extending__WeightX15ad4443",
   "test.extending",
-  sizeof(Test__Extending__WeightN2),
+  sizeof(Test__Extending__WeightX15ad4443),
   1,
-  test__extending__weight__n2__field_descriptors,
-  test__extending__weight__n2__field_indices_by_name,
-  1,  test__extending__weight__n2__number_ranges,
+  test__extending__weight_x15ad4443__field_descriptors,
+  test__extending__weight_x15ad4443__field_indices_by_name,
+  1,  test__extending__weight_x15ad4443__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__pair__n2__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__pair_x9a37e4e7__field_descriptors[1] =
 {
   {
     "value",
@@ -1078,341 +1078,341 @@ static const ProtobufCFieldDescriptor test__extending__pair__n2__field_descripto
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Extending__PairN2, value),
+    offsetof(Test__Extending__PairX9a37e4e7, value),
     &test__extending__pair__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__pair__n2__field_indices_by_name[] = {
+static const unsigned test__extending__pair_x9a37e4e7__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__pair__n2__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__pair_x9a37e4e7__number_ranges[1 + 1] =
 {
   { 128, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__pair__n2__descriptor =
+const ProtobufCMessageDescriptor test__extending__pair_x9a37e4e7__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.pair_N2",
-  "PairN2",
-  "Test__Extending__PairN2",
+  "test.extending.pair_x9a37e4e7",
+  "PairX9a37e4e7",
+  "Test__Extending__PairX9a37e4e7",
   "test.extending",
-  sizeof(Test__Extending__PairN2),
+  sizeof(Test__Extending__PairX9a37e4e7),
   1,
-  test__extending__pair__n2__field_descriptors,
-  test__extending__pair__n2__field_indices_by_name,
-  1,  test__extending__pair__n2__number_ranges,
+  test__extending__pair_x9a37e4e7__field_descriptors,
+  test__extending__pair_x9a37e4e7__field_indices_by_name,
+  1,  test__extending__pair_x9a37e4e7__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__numbers__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__numbers_xcb6d1c6f__field_descriptors[1] =
 {
   {
     "value",
     130,
     PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Extending__Numbers, n_value),
-    offsetof(Test__Extending__Numbers, value),
+    offsetof(Test__Extending__NumbersXcb6d1c6f, n_value),
+    offsetof(Test__Extending__NumbersXcb6d1c6f, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__numbers__field_indices_by_name[] = {
+static const unsigned test__extending__numbers_xcb6d1c6f__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__numbers__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__numbers_xcb6d1c6f__number_ranges[1 + 1] =
 {
   { 130, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__numbers__descriptor =
+const ProtobufCMessageDescriptor test__extending__numbers_xcb6d1c6f__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.numbers",
-  "Numbers",
-  "Test__Extending__Numbers",
+  "test.extending.numbers_xcb6d1c6f",
+  "NumbersXcb6d1c6f",
+  "Test__Extending__NumbersXcb6d1c6f",
   "test.extending",
-  sizeof(Test__Extending__Numbers),
+  sizeof(Test__Extending__NumbersXcb6d1c6f),
   1,
-  test__extending__numbers__field_descriptors,
-  test__extending__numbers__field_indices_by_name,
-  1,  test__extending__numbers__number_ranges,
+  test__extending__numbers_xcb6d1c6f__field_descriptors,
+  test__extending__numbers_xcb6d1c6f__field_indices_by_name,
+  1,  test__extending__numbers_xcb6d1c6f__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__packed_numbers__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__packed_numbers_x13001082__field_descriptors[1] =
 {
   {
     "value",
     131,
     PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Extending__PackedNumbers, n_value),
-    offsetof(Test__Extending__PackedNumbers, value),
+    offsetof(Test__Extending__PackedNumbersX13001082, n_value),
+    offsetof(Test__Extending__PackedNumbersX13001082, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__packed_numbers__field_indices_by_name[] = {
+static const unsigned test__extending__packed_numbers_x13001082__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__packed_numbers__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__packed_numbers_x13001082__number_ranges[1 + 1] =
 {
   { 131, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__packed_numbers__descriptor =
+const ProtobufCMessageDescriptor test__extending__packed_numbers_x13001082__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.packed_numbers",
-  "PackedNumbers",
-  "Test__Extending__PackedNumbers",
+  "test.extending.packed_numbers_x13001082",
+  "PackedNumbersX13001082",
+  "Test__Extending__PackedNumbersX13001082",
   "test.extending",
-  sizeof(Test__Extending__PackedNumbers),
+  sizeof(Test__Extending__PackedNumbersX13001082),
   1,
-  test__extending__packed_numbers__field_descriptors,
-  test__extending__packed_numbers__field_indices_by_name,
-  1,  test__extending__packed_numbers__number_ranges,
+  test__extending__packed_numbers_x13001082__field_descriptors,
+  test__extending__packed_numbers_x13001082__field_indices_by_name,
+  1,  test__extending__packed_numbers_x13001082__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__sizes__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__sizes_x63fe5757__field_descriptors[1] =
 {
   {
     "value",
     132,
     PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_INT32,
-    offsetof(Test__Extending__Sizes, n_value),
-    offsetof(Test__Extending__Sizes, value),
+    offsetof(Test__Extending__SizesX63fe5757, n_value),
+    offsetof(Test__Extending__SizesX63fe5757, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__sizes__field_indices_by_name[] = {
+static const unsigned test__extending__sizes_x63fe5757__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__sizes__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__sizes_x63fe5757__number_ranges[1 + 1] =
 {
   { 132, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__sizes__descriptor =
+const ProtobufCMessageDescriptor test__extending__sizes_x63fe5757__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.sizes",
-  "Sizes",
-  "Test__Extending__Sizes",
+  "test.extending.sizes_x63fe5757",
+  "SizesX63fe5757",
+  "Test__Extending__SizesX63fe5757",
   "test.extending",
-  sizeof(Test__Extending__Sizes),
+  sizeof(Test__Extending__SizesX63fe5757),
   1,
-  test__extending__sizes__field_descriptors,
-  test__extending__sizes__field_indices_by_name,
-  1,  test__extending__sizes__number_ranges,
+  test__extending__sizes_x63fe5757__field_descriptors,
+  test__extending__sizes_x63fe5757__field_indices_by_name,
+  1,  test__extending__sizes_x63fe5757__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__texts__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__texts_x4cf6fb89__field_descriptors[1] =
 {
   {
     "value",
     133,
     PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Extending__Texts, n_value),
-    offsetof(Test__Extending__Texts, value),
+    offsetof(Test__Extending__TextsX4cf6fb89, n_value),
+    offsetof(Test__Extending__TextsX4cf6fb89, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__texts__field_indices_by_name[] = {
+static const unsigned test__extending__texts_x4cf6fb89__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__texts__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__texts_x4cf6fb89__number_ranges[1 + 1] =
 {
   { 133, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__texts__descriptor =
+const ProtobufCMessageDescriptor test__extending__texts_x4cf6fb89__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.texts",
-  "Texts",
-  "Test__Extending__Texts",
+  "test.extending.texts_x4cf6fb89",
+  "TextsX4cf6fb89",
+  "Test__Extending__TextsX4cf6fb89",
   "test.extending",
-  sizeof(Test__Extending__Texts),
+  sizeof(Test__Extending__TextsX4cf6fb89),
   1,
-  test__extending__texts__field_descriptors,
-  test__extending__texts__field_indices_by_name,
-  1,  test__extending__texts__number_ranges,
+  test__extending__texts_x4cf6fb89__field_descriptors,
+  test__extending__texts_x4cf6fb89__field_indices_by_name,
+  1,  test__extending__texts_x4cf6fb89__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__weights__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__weights_x4fc25790__field_descriptors[1] =
 {
   {
     "value",
     134,
     PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Extending__Weights, n_value),
-    offsetof(Test__Extending__Weights, value),
+    offsetof(Test__Extending__WeightsX4fc25790, n_value),
+    offsetof(Test__Extending__WeightsX4fc25790, value),
     &test__extending__weight__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__weights__field_indices_by_name[] = {
+static const unsigned test__extending__weights_x4fc25790__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__weights__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__weights_x4fc25790__number_ranges[1 + 1] =
 {
   { 134, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__weights__descriptor =
+const ProtobufCMessageDescriptor test__extending__weights_x4fc25790__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.weights",
-  "Weights",
-  "Test__Extending__Weights",
+  "test.extending.weights_x4fc25790",
+  "WeightsX4fc25790",
+  "Test__Extending__WeightsX4fc25790",
   "test.extending",
-  sizeof(Test__Extending__Weights),
+  sizeof(Test__Extending__WeightsX4fc25790),
   1,
-  test__extending__weights__field_descriptors,
-  test__extending__weights__field_indices_by_name,
-  1,  test__extending__weights__number_ranges,
+  test__extending__weights_x4fc25790__field_descriptors,
+  test__extending__weights_x4fc25790__field_indices_by_name,
+  1,  test__extending__weights_x4fc25790__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__spot__n2__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__spot_x7fba551f__field_descriptors[1] =
 {
   {
     "value",
     135,
     PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Extending__SpotN2, n_value),
-    offsetof(Test__Extending__SpotN2, value),
+    offsetof(Test__Extending__SpotX7fba551f, n_value),
+    offsetof(Test__Extending__SpotX7fba551f, value),
     &test__extending__spot__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__spot__n2__field_indices_by_name[] = {
+static const unsigned test__extending__spot_x7fba551f__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__spot__n2__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__spot_x7fba551f__number_ranges[1 + 1] =
 {
   { 135, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__spot__n2__descriptor =
+const ProtobufCMessageDescriptor test__extending__spot_x7fba551f__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.spot_N2",
-  "SpotN2",
-  "Test__Extending__SpotN2",
+  "test.extending.spot_x7fba551f",
+  "SpotX7fba551f",
+  "Test__Extending__SpotX7fba551f",
   "test.extending",
-  sizeof(Test__Extending__SpotN2),
+  sizeof(Test__Extending__SpotX7fba551f),
   1,
-  test__extending__spot__n2__field_descriptors,
-  test__extending__spot__n2__field_indices_by_name,
-  1,  test__extending__spot__n2__number_ranges,
+  test__extending__spot_x7fba551f__field_descriptors,
+  test__extending__spot_x7fba551f__field_indices_by_name,
+  1,  test__extending__spot_x7fba551f__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__name__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__name_x5384ddc4__field_descriptors[1] =
 {
   {
     "value",
     136,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Extending__Name, has_value),
-    offsetof(Test__Extending__Name, value),
+    offsetof(Test__Extending__NameX5384ddc4, has_value),
+    offsetof(Test__Extending__NameX5384ddc4, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__name__field_indices_by_name[] = {
+static const unsigned test__extending__name_x5384ddc4__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__name__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__name_x5384ddc4__number_ranges[1 + 1] =
 {
   { 136, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__name__descriptor =
+const ProtobufCMessageDescriptor test__extending__name_x5384ddc4__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.name",
-  "Name",
-  "Test__Extending__Name",
+  "test.extending.name_x5384ddc4",
+  "NameX5384ddc4",
+  "Test__Extending__NameX5384ddc4",
   "test.extending",
-  sizeof(Test__Extending__Name),
+  sizeof(Test__Extending__NameX5384ddc4),
   1,
-  test__extending__name__field_descriptors,
-  test__extending__name__field_indices_by_name,
-  1,  test__extending__name__number_ranges,
+  test__extending__name_x5384ddc4__field_descriptors,
+  test__extending__name_x5384ddc4__field_indices_by_name,
+  1,  test__extending__name_x5384ddc4__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__unit__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__unit_xf261c7c5__field_descriptors[1] =
 {
   {
     "value",
     100,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Extending__Unit, has_value),
-    offsetof(Test__Extending__Unit, value),
+    offsetof(Test__Extending__UnitXf261c7c5, has_value),
+    offsetof(Test__Extending__UnitXf261c7c5, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__unit__field_indices_by_name[] = {
+static const unsigned test__extending__unit_xf261c7c5__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__unit__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__unit_xf261c7c5__number_ranges[1 + 1] =
 {
   { 100, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__unit__descriptor =
+const ProtobufCMessageDescriptor test__extending__unit_xf261c7c5__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.unit",
-  "Unit",
-  "Test__Extending__Unit",
+  "test.extending.unit_xf261c7c5",
+  "UnitXf261c7c5",
+  "Test__Extending__UnitXf261c7c5",
   "test.extending",
-  sizeof(Test__Extending__Unit),
+  sizeof(Test__Extending__UnitXf261c7c5),
   1,
-  test__extending__unit__field_descriptors,
-  test__extending__unit__field_indices_by_name,
-  1,  test__extending__unit__number_ranges,
+  test__extending__unit_xf261c7c5__field_descriptors,
+  test__extending__unit_xf261c7c5__field_indices_by_name,
+  1,  test__extending__unit_xf261c7c5__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__extending__heavy__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__extending__heavy_xa9673b1a__field_descriptors[1] =
 {
   {
     "value",
@@ -1420,33 +1420,33 @@ static const ProtobufCFieldDescriptor test__extending__heavy__field_descriptors[
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Test__Extending__Heavy, value),
+    offsetof(Test__Extending__HeavyXa9673b1a, value),
     &test__extending__weight__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__extending__heavy__field_indices_by_name[] = {
+static const unsigned test__extending__heavy_xa9673b1a__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__extending__heavy__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__extending__heavy_xa9673b1a__number_ranges[1 + 1] =
 {
   { 70000, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__extending__heavy__descriptor =
+const ProtobufCMessageDescriptor test__extending__heavy_xa9673b1a__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.heavy",
-  "Heavy",
-  "Test__Extending__Heavy",
+  "test.extending.heavy_xa9673b1a",
+  "HeavyXa9673b1a",
+  "Test__Extending__HeavyXa9673b1a",
   "test.extending",
-  sizeof(Test__Extending__Heavy),
+  sizeof(Test__Extending__HeavyXa9673b1a),
   1,
-  test__extending__heavy__field_descriptors,
-  test__extending__heavy__field_indices_by_name,
-  1,  test__extending__heavy__number_ranges,
+  test__extending__heavy_xa9673b1a__field_descriptors,
+  test__extending__heavy_xa9673b1a__field_indices_by_name,
+  1,  test__extending__heavy_xa9673b1a__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };

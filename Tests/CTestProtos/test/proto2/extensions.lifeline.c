@@ -5,21 +5,22 @@
 #error "test/proto2/extensions.lifeline.c was generated for another version of Lifeline. Generate it anew, with the protoc-gen-lifeline of the version that is linked."
 #endif
 
+#include "google/protobuf/descriptor.lifeline.h"
 #include <stddef.h>
 
 static const char lifeline_file_test_2fproto2_2fextensions_bytes[] =
     "\012\034test/proto2/extensions.proto\022\013test.pro"
     "to2\032 google/protobuf/descriptor.proto\042\030\012"
     "\006Marker\022\016\012\006weight\030\001 \001(\005\042\305\001\012\012Extendable\022\024"
-    "\012\004name\030\001 \001(\011B\006\222\265\030\002\010\003\032^\012\005Scope\022\015\012\005inner\030\001"
+    "\012\004name\030\001 \001(\011B\006\342\265\030\002\010\003\032^\012\005Scope\022\015\012\005inner\030\001"
     " \001(\0102F\012\006scoped\022\027.test.proto2.Extendable\030"
     "f \001(\0132\035.test.proto2.Extendable.Scope*\005\010d"
-    "\020\310\001:\027\212\265\030\023has a custom optionJ\004\010\002\020\003J\004\010\011\020\014"
+    "\020\310\001:\027\332\265\030\023has a custom optionJ\004\010\002\020\003J\004\010\011\020\014"
     "J\011\010\220\003\020\200\200\200\200\002R\004goneR\004left2C\012\011Directory\0226\012\004"
     "Find\022\027.test.proto2.Extendable\032\023.test.pro"
     "to2.Marker0\001:/\012\004note\022\037.google.protobuf.M"
-    "essageOptions\030\321\206\003 \001(\011:D\012\006marker\022\035.google"
-    ".protobuf.FieldOptions\030\322\206\003 \001(\0132\023.test.pr"
+    "essageOptions\030\333\206\003 \001(\011:D\012\006marker\022\035.google"
+    ".protobuf.FieldOptions\030\334\206\003 \001(\0132\023.test.pr"
     "oto2.Marker:&\012\005count\022\027.test.proto2.Exten"
     "dable\030d \001(\005:&\012\005words\022\027.test.proto2.Exten"
     "dable\030e \003(\011";
@@ -30,7 +31,7 @@ static const LifelineFile *const lifeline_file_test_2fproto2_2fextensions_depend
 static const LifelineMessageTable *const lifeline_file_test_2fproto2_2fextensions_messages[] = {
     &test__proto2__marker__table,
     &test__proto2__extendable__table,
-    &test__proto2__extendable__scope__table,
+    &test__proto2__extendable__scope_xc665a60f__table,
 };
 const LifelineFile lifeline_file_test_2fproto2_2fextensions = {
     .path = "test/proto2/extensions.proto", .bytes = lifeline_file_test_2fproto2_2fextensions_bytes, .count = 571,
@@ -93,31 +94,170 @@ const LifelineMessageTable test__proto2__extendable__table = {
     .file = &lifeline_file_test_2fproto2_2fextensions,
 };
 
-static const Test__Proto2__Extendable__Scope test__proto2__extendable__scope__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__extendable__scope__descriptor)};
-static const LifelineField test__proto2__extendable__scope__fields[] = {
+static const Test__Proto2__Extendable__ScopeXc665a60f test__proto2__extendable__scope_xc665a60f__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__extendable__scope_xc665a60f__descriptor)};
+static const LifelineField test__proto2__extendable__scope_xc665a60f__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_BOOL),
-     .offset = offsetof(Test__Proto2__Extendable__Scope, inner),
-     .quantifier_offset = offsetof(Test__Proto2__Extendable__Scope, has_inner), .encoded_tag = 0x0800000000000001,
+     .offset = offsetof(Test__Proto2__Extendable__ScopeXc665a60f, inner),
+     .quantifier_offset = offsetof(Test__Proto2__Extendable__ScopeXc665a60f, has_inner), .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__proto2__extendable__scope__name_text[] = "inner";
-static const LifelineName test__proto2__extendable__scope__name_entries[] = {{0, 5}, {0, 5}};
-static const uint32_t test__proto2__extendable__scope__name_order[] = {0};
-const LifelineMessageTable test__proto2__extendable__scope__table = {
+static const char test__proto2__extendable__scope_xc665a60f__name_text[] = "inner";
+static const LifelineName test__proto2__extendable__scope_xc665a60f__name_entries[] = {{0, 5}, {0, 5}};
+static const uint32_t test__proto2__extendable__scope_xc665a60f__name_order[] = {0};
+const LifelineMessageTable test__proto2__extendable__scope_xc665a60f__table = {
     .full_name = "test.proto2.Extendable.Scope",
-    .default_instance = &test__proto2__extendable__scope__default,
-    .fields = test__proto2__extendable__scope__fields,
+    .default_instance = &test__proto2__extendable__scope_xc665a60f__default,
+    .fields = test__proto2__extendable__scope_xc665a60f__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Proto2__Extendable__Scope),
+    .size = sizeof(Test__Proto2__Extendable__ScopeXc665a60f),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BOOL, MARKED, 0x8, 1, offsetof(Test__Proto2__Extendable__Scope, inner), offsetof(Test__Proto2__Extendable__Scope, has_inner)),
+        [1] = LIFELINE_DISPATCH(BOOL, MARKED, 0x8, 1, offsetof(Test__Proto2__Extendable__ScopeXc665a60f, inner), offsetof(Test__Proto2__Extendable__ScopeXc665a60f, has_inner)),
     },
-    .names = {.text = test__proto2__extendable__scope__name_text, .names = test__proto2__extendable__scope__name_entries, .order = test__proto2__extendable__scope__name_order, .order_count = 1},
+    .names = {.text = test__proto2__extendable__scope_xc665a60f__name_text, .names = test__proto2__extendable__scope_xc665a60f__name_entries, .order = test__proto2__extendable__scope_xc665a60f__name_order, .order_count = 1},
+    .file = &lifeline_file_test_2fproto2_2fextensions,
+};
+
+static const Test__Proto2__Extendable__ScopeXc665a60f__ScopedX625103f7 test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__descriptor)};
+static const LifelineField test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__fields[] = {
+    {.number = 102, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
+     .offset = offsetof(Test__Proto2__Extendable__ScopeXc665a60f__ScopedX625103f7, value),
+     .quantifier_offset = 0, .encoded_tag = 0x06b2000000000002,
+     .message = &test__proto2__extendable__scope_xc665a60f__table, .enumeration = NULL},
+};
+static const char test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__name_text[] = "[test.proto2.Extendable.Scope.scoped]";
+static const LifelineName test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__name_entries[] = {{0, 37}, {0, 37}};
+static const uint32_t test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__name_order[] = {0};
+const LifelineMessageTable test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__table = {
+    .full_name = "test.proto2.Extendable.Scope.scoped",
+    .default_instance = &test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__default,
+    .fields = test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 1,
+    .dense_count = 0,
+    .size = sizeof(Test__Proto2__Extendable__ScopeXc665a60f__ScopedX625103f7),
+    .flags = 0,
+    .dispatch = {
+        [22] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x6B2, 0, offsetof(Test__Proto2__Extendable__ScopeXc665a60f__ScopedX625103f7, value), 0),
+    },
+    .names = {.text = test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__name_text, .names = test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__name_entries, .order = test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__name_order, .order_count = 1},
+    .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextensions,
+};
+
+static const Test__Proto2__NoteXd4ee0a01 test__proto2__note_xd4ee0a01__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__note_xd4ee0a01__descriptor)};
+static const LifelineField test__proto2__note_xd4ee0a01__fields[] = {
+    {.number = 50011, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
+     .offset = offsetof(Test__Proto2__NoteXd4ee0a01, value),
+     .quantifier_offset = offsetof(Test__Proto2__NoteXd4ee0a01, has_value), .encoded_tag = 0x18b5da0000000003,
+     .message = NULL, .enumeration = NULL},
+};
+static const char test__proto2__note_xd4ee0a01__name_text[] = "[test.proto2.note]";
+static const LifelineName test__proto2__note_xd4ee0a01__name_entries[] = {{0, 18}, {0, 18}};
+static const uint32_t test__proto2__note_xd4ee0a01__name_order[] = {0};
+const LifelineMessageTable test__proto2__note_xd4ee0a01__table = {
+    .full_name = "test.proto2.note",
+    .default_instance = &test__proto2__note_xd4ee0a01__default,
+    .fields = test__proto2__note_xd4ee0a01__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 1,
+    .dense_count = 0,
+    .size = sizeof(Test__Proto2__NoteXd4ee0a01),
+    .flags = LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
+    .names = {.text = test__proto2__note_xd4ee0a01__name_text, .names = test__proto2__note_xd4ee0a01__name_entries, .order = test__proto2__note_xd4ee0a01__name_order, .order_count = 1},
+    .extended = &google__protobuf__message_options__table,
+    .file = &lifeline_file_test_2fproto2_2fextensions,
+};
+
+static const Test__Proto2__MarkerX777c8fab test__proto2__marker_x777c8fab__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__marker_x777c8fab__descriptor)};
+static const LifelineField test__proto2__marker_x777c8fab__fields[] = {
+    {.number = 50012, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
+     .offset = offsetof(Test__Proto2__MarkerX777c8fab, value),
+     .quantifier_offset = 0, .encoded_tag = 0x18b5e20000000003,
+     .message = &test__proto2__marker__table, .enumeration = NULL},
+};
+static const char test__proto2__marker_x777c8fab__name_text[] = "[test.proto2.marker]";
+static const LifelineName test__proto2__marker_x777c8fab__name_entries[] = {{0, 20}, {0, 20}};
+static const uint32_t test__proto2__marker_x777c8fab__name_order[] = {0};
+const LifelineMessageTable test__proto2__marker_x777c8fab__table = {
+    .full_name = "test.proto2.marker",
+    .default_instance = &test__proto2__marker_x777c8fab__default,
+    .fields = test__proto2__marker_x777c8fab__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 1,
+    .dense_count = 0,
+    .size = sizeof(Test__Proto2__MarkerX777c8fab),
+    .flags = 0,
+    .names = {.text = test__proto2__marker_x777c8fab__name_text, .names = test__proto2__marker_x777c8fab__name_entries, .order = test__proto2__marker_x777c8fab__name_order, .order_count = 1},
+    .extended = &google__protobuf__field_options__table,
+    .file = &lifeline_file_test_2fproto2_2fextensions,
+};
+
+static const Test__Proto2__CountXc2ebd070 test__proto2__count_xc2ebd070__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__count_xc2ebd070__descriptor)};
+static const LifelineField test__proto2__count_xc2ebd070__fields[] = {
+    {.number = 100, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_FLAG,
+     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_INT32),
+     .offset = offsetof(Test__Proto2__CountXc2ebd070, value),
+     .quantifier_offset = offsetof(Test__Proto2__CountXc2ebd070, has_value), .encoded_tag = 0x06a0000000000002,
+     .message = NULL, .enumeration = NULL},
+};
+static const char test__proto2__count_xc2ebd070__name_text[] = "[test.proto2.count]";
+static const LifelineName test__proto2__count_xc2ebd070__name_entries[] = {{0, 19}, {0, 19}};
+static const uint32_t test__proto2__count_xc2ebd070__name_order[] = {0};
+const LifelineMessageTable test__proto2__count_xc2ebd070__table = {
+    .full_name = "test.proto2.count",
+    .default_instance = &test__proto2__count_xc2ebd070__default,
+    .fields = test__proto2__count_xc2ebd070__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 1,
+    .dense_count = 0,
+    .size = sizeof(Test__Proto2__CountXc2ebd070),
+    .flags = 0,
+    .dispatch = {
+        [20] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x6A0, 1, offsetof(Test__Proto2__CountXc2ebd070, value), offsetof(Test__Proto2__CountXc2ebd070, has_value)),
+    },
+    .names = {.text = test__proto2__count_xc2ebd070__name_text, .names = test__proto2__count_xc2ebd070__name_entries, .order = test__proto2__count_xc2ebd070__name_order, .order_count = 1},
+    .extended = &test__proto2__extendable__table,
+    .file = &lifeline_file_test_2fproto2_2fextensions,
+};
+
+static const Test__Proto2__WordsXd1d7787e test__proto2__words_xd1d7787e__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__words_xd1d7787e__descriptor)};
+static const LifelineField test__proto2__words_xd1d7787e__fields[] = {
+    {.number = 101, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_REPEATED,
+     .flags = 0, .form = 0,
+     .offset = offsetof(Test__Proto2__WordsXd1d7787e, value),
+     .quantifier_offset = offsetof(Test__Proto2__WordsXd1d7787e, n_value), .encoded_tag = 0x06aa000000000002,
+     .message = NULL, .enumeration = NULL},
+};
+static const char test__proto2__words_xd1d7787e__name_text[] = "[test.proto2.words]";
+static const LifelineName test__proto2__words_xd1d7787e__name_entries[] = {{0, 19}, {0, 19}};
+static const uint32_t test__proto2__words_xd1d7787e__name_order[] = {0};
+const LifelineMessageTable test__proto2__words_xd1d7787e__table = {
+    .full_name = "test.proto2.words",
+    .default_instance = &test__proto2__words_xd1d7787e__default,
+    .fields = test__proto2__words_xd1d7787e__fields,
+    .groups = NULL,
+    .group_count = 0,
+    .field_count = 1,
+    .dense_count = 0,
+    .size = sizeof(Test__Proto2__WordsXd1d7787e),
+    .flags = LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
+    .dispatch = {
+        [21] = LIFELINE_DISPATCH(BYTES, REPEATED, 0x6AA, 0, offsetof(Test__Proto2__WordsXd1d7787e, value), offsetof(Test__Proto2__WordsXd1d7787e, n_value)),
+    },
+    .names = {.text = test__proto2__words_xd1d7787e__name_text, .names = test__proto2__words_xd1d7787e__name_entries, .order = test__proto2__words_xd1d7787e__name_order, .order_count = 1},
+    .extended = &test__proto2__extendable__table,
     .file = &lifeline_file_test_2fproto2_2fextensions,
 };
 

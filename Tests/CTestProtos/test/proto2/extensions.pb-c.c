@@ -45,6 +45,44 @@ const ProtobufCMessageDescriptor test__proto2__marker__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
+static const ProtobufCFieldDescriptor test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__field_descriptors[1] =
+{
+  {
+    "value",
+    102,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Test__Proto2__Extendable__ScopeXc665a60f__ScopedX625103f7, value),
+    &test__proto2__extendable__scope_xc665a60f__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__field_indices_by_name[] = {
+  0,   /* field[0] = value */
+};
+static const ProtobufCIntRange test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__number_ranges[1 + 1] =
+{
+  { 102, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "test.proto2.Extendable.Scope_xc665a60f.scoped_x625103f7",
+  "ScopedX625103f7",
+  "Test__Proto2__Extendable__ScopeXc665a60f__ScopedX625103f7",
+  "test.proto2",
+  sizeof(Test__Proto2__Extendable__ScopeXc665a60f__ScopedX625103f7),
+  1,
+  test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__field_descriptors,
+  test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__field_indices_by_name,
+  1,  test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
 static const ProtobufCFieldDescriptor test__proto2__extendable__scope_xc665a60f__field_descriptors[1] =
 {
   {
@@ -118,6 +156,158 @@ const ProtobufCMessageDescriptor test__proto2__extendable__descriptor =
   test__proto2__extendable__field_descriptors,
   test__proto2__extendable__field_indices_by_name,
   1,  test__proto2__extendable__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor test__proto2__note_xd4ee0a01__field_descriptors[1] =
+{
+  {
+    "value",
+    50011,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Test__Proto2__NoteXd4ee0a01, has_value),
+    offsetof(Test__Proto2__NoteXd4ee0a01, value),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned test__proto2__note_xd4ee0a01__field_indices_by_name[] = {
+  0,   /* field[0] = value */
+};
+static const ProtobufCIntRange test__proto2__note_xd4ee0a01__number_ranges[1 + 1] =
+{
+  { 50011, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor test__proto2__note_xd4ee0a01__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "test.proto2.note_xd4ee0a01",
+  "NoteXd4ee0a01",
+  "Test__Proto2__NoteXd4ee0a01",
+  "test.proto2",
+  sizeof(Test__Proto2__NoteXd4ee0a01),
+  1,
+  test__proto2__note_xd4ee0a01__field_descriptors,
+  test__proto2__note_xd4ee0a01__field_indices_by_name,
+  1,  test__proto2__note_xd4ee0a01__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor test__proto2__marker_x777c8fab__field_descriptors[1] =
+{
+  {
+    "value",
+    50012,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Test__Proto2__MarkerX777c8fab, value),
+    &test__proto2__marker__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned test__proto2__marker_x777c8fab__field_indices_by_name[] = {
+  0,   /* field[0] = value */
+};
+static const ProtobufCIntRange test__proto2__marker_x777c8fab__number_ranges[1 + 1] =
+{
+  { 50012, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor test__proto2__marker_x777c8fab__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "test.proto2.marker_x777c8fab",
+  "MarkerX777c8fab",
+  "Test__Proto2__MarkerX777c8fab",
+  "test.proto2",
+  sizeof(Test__Proto2__MarkerX777c8fab),
+  1,
+  test__proto2__marker_x777c8fab__field_descriptors,
+  test__proto2__marker_x777c8fab__field_indices_by_name,
+  1,  test__proto2__marker_x777c8fab__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor test__proto2__count_xc2ebd070__field_descriptors[1] =
+{
+  {
+    "value",
+    100,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_INT32,
+    offsetof(Test__Proto2__CountXc2ebd070, has_value),
+    offsetof(Test__Proto2__CountXc2ebd070, value),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned test__proto2__count_xc2ebd070__field_indices_by_name[] = {
+  0,   /* field[0] = value */
+};
+static const ProtobufCIntRange test__proto2__count_xc2ebd070__number_ranges[1 + 1] =
+{
+  { 100, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor test__proto2__count_xc2ebd070__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "test.proto2.count_xc2ebd070",
+  "CountXc2ebd070",
+  "Test__Proto2__CountXc2ebd070",
+  "test.proto2",
+  sizeof(Test__Proto2__CountXc2ebd070),
+  1,
+  test__proto2__count_xc2ebd070__field_descriptors,
+  test__proto2__count_xc2ebd070__field_indices_by_name,
+  1,  test__proto2__count_xc2ebd070__number_ranges,
+  NULL, /* gen_init_helpers = false */
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor test__proto2__words_xd1d7787e__field_descriptors[1] =
+{
+  {
+    "value",
+    101,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Test__Proto2__WordsXd1d7787e, n_value),
+    offsetof(Test__Proto2__WordsXd1d7787e, value),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned test__proto2__words_xd1d7787e__field_indices_by_name[] = {
+  0,   /* field[0] = value */
+};
+static const ProtobufCIntRange test__proto2__words_xd1d7787e__number_ranges[1 + 1] =
+{
+  { 101, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor test__proto2__words_xd1d7787e__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "test.proto2.words_xd1d7787e",
+  "WordsXd1d7787e",
+  "Test__Proto2__WordsXd1d7787e",
+  "test.proto2",
+  sizeof(Test__Proto2__WordsXd1d7787e),
+  1,
+  test__proto2__words_xd1d7787e__field_descriptors,
+  test__proto2__words_xd1d7787e__field_indices_by_name,
+  1,  test__proto2__words_xd1d7787e__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };

@@ -25,12 +25,12 @@ static const char lifeline_file_test_2fproto2_2fgroups_bytes[] =
     "ntent\030\001 \001(\014\032\005\012\003FarB\010\012\006choice";
 static const LifelineMessageTable *const lifeline_file_test_2fproto2_2fgroups_messages[] = {
     &test__proto2__groups__table,
-    &test__proto2__groups__single__table,
-    &test__proto2__groups__single__inner__table,
-    &test__proto2__groups__single__inner__counts_entry__table,
-    &test__proto2__groups__many__table,
-    &test__proto2__groups__chosen__table,
-    &test__proto2__groups__far__table,
+    &test__proto2__groups__single_x7d9d2309__table,
+    &test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__table,
+    &test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__table,
+    &test__proto2__groups__many_xafccc7c2__table,
+    &test__proto2__groups__chosen_x41ddd9e3__table,
+    &test__proto2__groups__far_x8b20be8e__table,
 };
 const LifelineFile lifeline_file_test_2fproto2_2fgroups = {
     .path = "test/proto2/groups.proto", .bytes = lifeline_file_test_2fproto2_2fgroups_bytes, .count = 588,
@@ -43,12 +43,12 @@ static const LifelineField test__proto2__groups__fields[] = {
      .flags = LIFELINE_FIELD_GROUP, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_GROUP),
      .offset = offsetof(Test__Proto2__Groups, single),
      .quantifier_offset = 0, .encoded_tag = 0x0b00000000000001,
-     .message = &test__proto2__groups__single__table, .enumeration = NULL},
+     .message = &test__proto2__groups__single_x7d9d2309__table, .enumeration = NULL},
     {.number = 16, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = LIFELINE_FIELD_GROUP, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_GROUP),
      .offset = offsetof(Test__Proto2__Groups, chosen),
      .quantifier_offset = offsetof(Test__Proto2__Groups, choice_case), .encoded_tag = 0x0183000000000002,
-     .message = &test__proto2__groups__chosen__table, .enumeration = NULL},
+     .message = &test__proto2__groups__chosen_x41ddd9e3__table, .enumeration = NULL},
     {.number = 17, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_INT32),
      .offset = offsetof(Test__Proto2__Groups, other),
@@ -63,12 +63,12 @@ static const LifelineField test__proto2__groups__fields[] = {
      .flags = LIFELINE_FIELD_GROUP, .form = 0,
      .offset = offsetof(Test__Proto2__Groups, many),
      .quantifier_offset = offsetof(Test__Proto2__Groups, n_many), .encoded_tag = 0x12e3000000000002,
-     .message = &test__proto2__groups__many__table, .enumeration = NULL},
+     .message = &test__proto2__groups__many_xafccc7c2__table, .enumeration = NULL},
     {.number = 536870911, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = LIFELINE_FIELD_GROUP, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_GROUP),
      .offset = offsetof(Test__Proto2__Groups, far),
      .quantifier_offset = 0, .encoded_tag = 0x0ffffffffb000005,
-     .message = &test__proto2__groups__far__table, .enumeration = NULL},
+     .message = &test__proto2__groups__far_x8b20be8e__table, .enumeration = NULL},
 };
 static const char test__proto2__groups__name_text[] = "single\000chosen\000other\000last\000many\000far";
 static const LifelineName test__proto2__groups__name_entries[] = {{0, 6}, {0, 6}, {7, 6}, {7, 6}, {14, 5}, {14, 5}, {20, 4}, {20, 4}, {25, 4}, {25, 4}, {30, 3}, {30, 3}};
@@ -91,189 +91,189 @@ const LifelineMessageTable test__proto2__groups__table = {
     .file = &lifeline_file_test_2fproto2_2fgroups,
 };
 
-static const Test__Proto2__Groups__Single test__proto2__groups__single__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__groups__single__descriptor)};
-static const LifelineField test__proto2__groups__single__fields[] = {
+static const Test__Proto2__Groups__SingleX7d9d2309 test__proto2__groups__single_x7d9d2309__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__groups__single_x7d9d2309__descriptor)};
+static const LifelineField test__proto2__groups__single_x7d9d2309__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Proto2__Groups__Single, number),
-     .quantifier_offset = offsetof(Test__Proto2__Groups__Single, has_number), .encoded_tag = 0x0800000000000001,
+     .offset = offsetof(Test__Proto2__Groups__SingleX7d9d2309, number),
+     .quantifier_offset = offsetof(Test__Proto2__Groups__SingleX7d9d2309, has_number), .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Proto2__Groups__Single, text),
-     .quantifier_offset = offsetof(Test__Proto2__Groups__Single, has_text), .encoded_tag = 0x1200000000000001,
+     .offset = offsetof(Test__Proto2__Groups__SingleX7d9d2309, text),
+     .quantifier_offset = offsetof(Test__Proto2__Groups__SingleX7d9d2309, has_text), .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Proto2__Groups__Single, below),
+     .offset = offsetof(Test__Proto2__Groups__SingleX7d9d2309, below),
      .quantifier_offset = 0, .encoded_tag = 0x1a00000000000001,
      .message = &test__proto2__groups__table, .enumeration = NULL},
     {.number = 4, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_GROUP, .form = 0,
-     .offset = offsetof(Test__Proto2__Groups__Single, inner),
-     .quantifier_offset = offsetof(Test__Proto2__Groups__Single, n_inner), .encoded_tag = 0x2300000000000001,
-     .message = &test__proto2__groups__single__inner__table, .enumeration = NULL},
+     .offset = offsetof(Test__Proto2__Groups__SingleX7d9d2309, inner),
+     .quantifier_offset = offsetof(Test__Proto2__Groups__SingleX7d9d2309, n_inner), .encoded_tag = 0x2300000000000001,
+     .message = &test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__table, .enumeration = NULL},
 };
-static const char test__proto2__groups__single__name_text[] = "number\000text\000below\000inner";
-static const LifelineName test__proto2__groups__single__name_entries[] = {{0, 6}, {0, 6}, {7, 4}, {7, 4}, {12, 5}, {12, 5}, {18, 5}, {18, 5}};
-static const uint32_t test__proto2__groups__single__name_order[] = {2, 4, 6, 0};
-const LifelineMessageTable test__proto2__groups__single__table = {
+static const char test__proto2__groups__single_x7d9d2309__name_text[] = "number\000text\000below\000inner";
+static const LifelineName test__proto2__groups__single_x7d9d2309__name_entries[] = {{0, 6}, {0, 6}, {7, 4}, {7, 4}, {12, 5}, {12, 5}, {18, 5}, {18, 5}};
+static const uint32_t test__proto2__groups__single_x7d9d2309__name_order[] = {2, 4, 6, 0};
+const LifelineMessageTable test__proto2__groups__single_x7d9d2309__table = {
     .full_name = "test.proto2.Groups.Single",
-    .default_instance = &test__proto2__groups__single__default,
-    .fields = test__proto2__groups__single__fields,
+    .default_instance = &test__proto2__groups__single_x7d9d2309__default,
+    .fields = test__proto2__groups__single_x7d9d2309__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 4,
     .dense_count = 4,
-    .size = sizeof(Test__Proto2__Groups__Single),
+    .size = sizeof(Test__Proto2__Groups__SingleX7d9d2309),
     .flags = LIFELINE_MESSAGE_HAS_REQUIRED | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x8, 1, offsetof(Test__Proto2__Groups__Single, number), offsetof(Test__Proto2__Groups__Single, has_number)),
-        [2] = LIFELINE_DISPATCH(BYTES, MARKED, 0x12, 1, offsetof(Test__Proto2__Groups__Single, text), offsetof(Test__Proto2__Groups__Single, has_text)),
-        [3] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1A, 2, offsetof(Test__Proto2__Groups__Single, below), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x8, 1, offsetof(Test__Proto2__Groups__SingleX7d9d2309, number), offsetof(Test__Proto2__Groups__SingleX7d9d2309, has_number)),
+        [2] = LIFELINE_DISPATCH(BYTES, MARKED, 0x12, 1, offsetof(Test__Proto2__Groups__SingleX7d9d2309, text), offsetof(Test__Proto2__Groups__SingleX7d9d2309, has_text)),
+        [3] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x1A, 2, offsetof(Test__Proto2__Groups__SingleX7d9d2309, below), 0),
     },
-    .names = {.text = test__proto2__groups__single__name_text, .names = test__proto2__groups__single__name_entries, .order = test__proto2__groups__single__name_order, .order_count = 4},
+    .names = {.text = test__proto2__groups__single_x7d9d2309__name_text, .names = test__proto2__groups__single_x7d9d2309__name_entries, .order = test__proto2__groups__single_x7d9d2309__name_order, .order_count = 4},
     .file = &lifeline_file_test_2fproto2_2fgroups,
 };
 
-static const Test__Proto2__Groups__Single__Inner test__proto2__groups__single__inner__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__groups__single__inner__descriptor)};
-static const LifelineField test__proto2__groups__single__inner__fields[] = {
+static const Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7 test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__descriptor)};
+static const LifelineField test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__fields[] = {
     {.number = 4, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = LIFELINE_FIELD_REQUIRED, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Proto2__Groups__Single__Inner, number),
-     .quantifier_offset = offsetof(Test__Proto2__Groups__Single__Inner, has_number), .encoded_tag = 0x2000000000000001,
+     .offset = offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7, number),
+     .quantifier_offset = offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7, has_number), .encoded_tag = 0x2000000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 5, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
-     .offset = offsetof(Test__Proto2__Groups__Single__Inner, counts),
-     .quantifier_offset = offsetof(Test__Proto2__Groups__Single__Inner, n_counts), .encoded_tag = 0x2a00000000000001,
-     .message = &test__proto2__groups__single__inner__counts_entry__table, .enumeration = NULL},
+     .offset = offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7, counts),
+     .quantifier_offset = offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7, n_counts), .encoded_tag = 0x2a00000000000001,
+     .message = &test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__table, .enumeration = NULL},
 };
-static const char test__proto2__groups__single__inner__name_text[] = "number\000counts";
-static const LifelineName test__proto2__groups__single__inner__name_entries[] = {{0, 6}, {0, 6}, {7, 6}, {7, 6}};
-static const uint32_t test__proto2__groups__single__inner__name_order[] = {2, 0};
-const LifelineMessageTable test__proto2__groups__single__inner__table = {
+static const char test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__name_text[] = "number\000counts";
+static const LifelineName test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__name_entries[] = {{0, 6}, {0, 6}, {7, 6}, {7, 6}};
+static const uint32_t test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__name_order[] = {2, 0};
+const LifelineMessageTable test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__table = {
     .full_name = "test.proto2.Groups.Single.Inner",
-    .default_instance = &test__proto2__groups__single__inner__default,
-    .fields = test__proto2__groups__single__inner__fields,
+    .default_instance = &test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__default,
+    .fields = test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 0,
-    .size = sizeof(Test__Proto2__Groups__Single__Inner),
+    .size = sizeof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7),
     .flags = LIFELINE_MESSAGE_HAS_REQUIRED | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [4] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x20, 1, offsetof(Test__Proto2__Groups__Single__Inner, number), offsetof(Test__Proto2__Groups__Single__Inner, has_number)),
-        [5] = LIFELINE_DISPATCH(MESSAGE, MAP, 0x2A, 1, offsetof(Test__Proto2__Groups__Single__Inner, counts), offsetof(Test__Proto2__Groups__Single__Inner, n_counts)),
+        [4] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x20, 1, offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7, number), offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7, has_number)),
+        [5] = LIFELINE_DISPATCH(MESSAGE, MAP, 0x2A, 1, offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7, counts), offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7, n_counts)),
     },
-    .names = {.text = test__proto2__groups__single__inner__name_text, .names = test__proto2__groups__single__inner__name_entries, .order = test__proto2__groups__single__inner__name_order, .order_count = 2},
+    .names = {.text = test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__name_text, .names = test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__name_entries, .order = test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fproto2_2fgroups,
 };
 
-_Static_assert(offsetof(Test__Proto2__Groups__Single__Inner__CountsEntry, key) == sizeof(ProtobufCMessage), "key of test.proto2.Groups.Single.Inner.CountsEntry");
+_Static_assert(offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335, key) == sizeof(ProtobufCMessage), "key of test.proto2.Groups.Single.Inner.CountsEntry");
 _Static_assert(
-    offsetof(Test__Proto2__Groups__Single__Inner__CountsEntry, value) == (offsetof(Test__Proto2__Groups__Single__Inner__CountsEntry, key) + sizeof(((Test__Proto2__Groups__Single__Inner__CountsEntry *)0)->key) + _Alignof(__typeof__(((Test__Proto2__Groups__Single__Inner__CountsEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Proto2__Groups__Single__Inner__CountsEntry *)0)->value)) * _Alignof(__typeof__(((Test__Proto2__Groups__Single__Inner__CountsEntry *)0)->value)),
+    offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335, value) == (offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335, key) + sizeof(((Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335 *)0)->key) + _Alignof(__typeof__(((Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335 *)0)->value)) * _Alignof(__typeof__(((Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335 *)0)->value)),
     "value of test.proto2.Groups.Single.Inner.CountsEntry");
-static const Test__Proto2__Groups__Single__Inner__CountsEntry test__proto2__groups__single__inner__counts_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__groups__single__inner__counts_entry__descriptor)};
-static const LifelineField test__proto2__groups__single__inner__counts_entry__fields[] = {
+static const Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335 test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__descriptor)};
+static const LifelineField test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Proto2__Groups__Single__Inner__CountsEntry, key),
+     .offset = offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Proto2__Groups__Single__Inner__CountsEntry, value),
+     .offset = offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__proto2__groups__single__inner__counts_entry__name_text[] = "key\000value";
-static const LifelineName test__proto2__groups__single__inner__counts_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__proto2__groups__single__inner__counts_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__proto2__groups__single__inner__counts_entry__table = {
+static const char test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__name_text[] = "key\000value";
+static const LifelineName test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__name_order[] = {0, 2};
+const LifelineMessageTable test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__table = {
     .full_name = "test.proto2.Groups.Single.Inner.CountsEntry",
-    .default_instance = &test__proto2__groups__single__inner__counts_entry__default,
-    .fields = test__proto2__groups__single__inner__counts_entry__fields,
+    .default_instance = &test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__default,
+    .fields = test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Proto2__Groups__Single__Inner__CountsEntry),
+    .size = sizeof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Proto2__Groups__Single__Inner__CountsEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Proto2__Groups__Single__Inner__CountsEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7__CountsEntryX7f43d335, value), 0),
     },
-    .names = {.text = test__proto2__groups__single__inner__counts_entry__name_text, .names = test__proto2__groups__single__inner__counts_entry__name_entries, .order = test__proto2__groups__single__inner__counts_entry__name_order, .order_count = 2},
+    .names = {.text = test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__name_text, .names = test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__name_entries, .order = test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__counts_entry_x7f43d335__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fproto2_2fgroups,
 };
 
-static const Test__Proto2__Groups__Many test__proto2__groups__many__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__groups__many__descriptor)};
-static const LifelineField test__proto2__groups__many__fields[] = {
+static const Test__Proto2__Groups__ManyXafccc7c2 test__proto2__groups__many_xafccc7c2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__groups__many_xafccc7c2__descriptor)};
+static const LifelineField test__proto2__groups__many_xafccc7c2__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_PACKED, .form = 0,
-     .offset = offsetof(Test__Proto2__Groups__Many, numbers),
-     .quantifier_offset = offsetof(Test__Proto2__Groups__Many, n_numbers), .encoded_tag = 0x0a00000000000001,
+     .offset = offsetof(Test__Proto2__Groups__ManyXafccc7c2, numbers),
+     .quantifier_offset = offsetof(Test__Proto2__Groups__ManyXafccc7c2, n_numbers), .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__proto2__groups__many__name_text[] = "numbers";
-static const LifelineName test__proto2__groups__many__name_entries[] = {{0, 7}, {0, 7}};
-static const uint32_t test__proto2__groups__many__name_order[] = {0};
-const LifelineMessageTable test__proto2__groups__many__table = {
+static const char test__proto2__groups__many_xafccc7c2__name_text[] = "numbers";
+static const LifelineName test__proto2__groups__many_xafccc7c2__name_entries[] = {{0, 7}, {0, 7}};
+static const uint32_t test__proto2__groups__many_xafccc7c2__name_order[] = {0};
+const LifelineMessageTable test__proto2__groups__many_xafccc7c2__table = {
     .full_name = "test.proto2.Groups.Many",
-    .default_instance = &test__proto2__groups__many__default,
-    .fields = test__proto2__groups__many__fields,
+    .default_instance = &test__proto2__groups__many_xafccc7c2__default,
+    .fields = test__proto2__groups__many_xafccc7c2__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Proto2__Groups__Many),
+    .size = sizeof(Test__Proto2__Groups__ManyXafccc7c2),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PACKED, 0xA, 0, offsetof(Test__Proto2__Groups__Many, numbers), offsetof(Test__Proto2__Groups__Many, n_numbers)),
+        [1] = LIFELINE_DISPATCH(VARINT32, PACKED, 0xA, 0, offsetof(Test__Proto2__Groups__ManyXafccc7c2, numbers), offsetof(Test__Proto2__Groups__ManyXafccc7c2, n_numbers)),
     },
-    .names = {.text = test__proto2__groups__many__name_text, .names = test__proto2__groups__many__name_entries, .order = test__proto2__groups__many__name_order, .order_count = 1},
+    .names = {.text = test__proto2__groups__many_xafccc7c2__name_text, .names = test__proto2__groups__many_xafccc7c2__name_entries, .order = test__proto2__groups__many_xafccc7c2__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fproto2_2fgroups,
 };
 
-static const Test__Proto2__Groups__Chosen test__proto2__groups__chosen__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__groups__chosen__descriptor)};
-static const LifelineField test__proto2__groups__chosen__fields[] = {
+static const Test__Proto2__Groups__ChosenX41ddd9e3 test__proto2__groups__chosen_x41ddd9e3__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__groups__chosen_x41ddd9e3__descriptor)};
+static const LifelineField test__proto2__groups__chosen_x41ddd9e3__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_BYTES),
-     .offset = offsetof(Test__Proto2__Groups__Chosen, content),
-     .quantifier_offset = offsetof(Test__Proto2__Groups__Chosen, has_content), .encoded_tag = 0x0a00000000000001,
+     .offset = offsetof(Test__Proto2__Groups__ChosenX41ddd9e3, content),
+     .quantifier_offset = offsetof(Test__Proto2__Groups__ChosenX41ddd9e3, has_content), .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__proto2__groups__chosen__name_text[] = "content";
-static const LifelineName test__proto2__groups__chosen__name_entries[] = {{0, 7}, {0, 7}};
-static const uint32_t test__proto2__groups__chosen__name_order[] = {0};
-const LifelineMessageTable test__proto2__groups__chosen__table = {
+static const char test__proto2__groups__chosen_x41ddd9e3__name_text[] = "content";
+static const LifelineName test__proto2__groups__chosen_x41ddd9e3__name_entries[] = {{0, 7}, {0, 7}};
+static const uint32_t test__proto2__groups__chosen_x41ddd9e3__name_order[] = {0};
+const LifelineMessageTable test__proto2__groups__chosen_x41ddd9e3__table = {
     .full_name = "test.proto2.Groups.Chosen",
-    .default_instance = &test__proto2__groups__chosen__default,
-    .fields = test__proto2__groups__chosen__fields,
+    .default_instance = &test__proto2__groups__chosen_x41ddd9e3__default,
+    .fields = test__proto2__groups__chosen_x41ddd9e3__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Proto2__Groups__Chosen),
+    .size = sizeof(Test__Proto2__Groups__ChosenX41ddd9e3),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, MARKED, 0xA, 1, offsetof(Test__Proto2__Groups__Chosen, content), offsetof(Test__Proto2__Groups__Chosen, has_content)),
+        [1] = LIFELINE_DISPATCH(BYTES, MARKED, 0xA, 1, offsetof(Test__Proto2__Groups__ChosenX41ddd9e3, content), offsetof(Test__Proto2__Groups__ChosenX41ddd9e3, has_content)),
     },
-    .names = {.text = test__proto2__groups__chosen__name_text, .names = test__proto2__groups__chosen__name_entries, .order = test__proto2__groups__chosen__name_order, .order_count = 1},
+    .names = {.text = test__proto2__groups__chosen_x41ddd9e3__name_text, .names = test__proto2__groups__chosen_x41ddd9e3__name_entries, .order = test__proto2__groups__chosen_x41ddd9e3__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fproto2_2fgroups,
 };
 
-static const Test__Proto2__Groups__Far test__proto2__groups__far__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__groups__far__descriptor)};
-const LifelineMessageTable test__proto2__groups__far__table = {
+static const Test__Proto2__Groups__FarX8b20be8e test__proto2__groups__far_x8b20be8e__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__groups__far_x8b20be8e__descriptor)};
+const LifelineMessageTable test__proto2__groups__far_x8b20be8e__table = {
     .full_name = "test.proto2.Groups.Far",
-    .default_instance = &test__proto2__groups__far__default,
-    .fields = (const LifelineField *)(const void *)&test__proto2__groups__far__default,
+    .default_instance = &test__proto2__groups__far_x8b20be8e__default,
+    .fields = (const LifelineField *)(const void *)&test__proto2__groups__far_x8b20be8e__default,
     .groups = NULL,
     .group_count = 0,
     .field_count = 0,
     .dense_count = 0,
-    .size = sizeof(Test__Proto2__Groups__Far),
+    .size = sizeof(Test__Proto2__Groups__FarX8b20be8e),
     .flags = 0,
     .file = &lifeline_file_test_2fproto2_2fgroups,
 };

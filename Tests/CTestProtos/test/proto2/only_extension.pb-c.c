@@ -7,41 +7,41 @@
 #endif
 
 #include "test/proto2/only_extension.pb-c.h"
-static const ProtobufCFieldDescriptor test__proto2__ratio__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__proto2__ratio_x604cb6c0__field_descriptors[1] =
 {
   {
     "value",
     150,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_DOUBLE,
-    offsetof(Test__Proto2__Ratio, has_value),
-    offsetof(Test__Proto2__Ratio, value),
+    offsetof(Test__Proto2__RatioX604cb6c0, has_value),
+    offsetof(Test__Proto2__RatioX604cb6c0, value),
     NULL,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__proto2__ratio__field_indices_by_name[] = {
+static const unsigned test__proto2__ratio_x604cb6c0__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__proto2__ratio__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__proto2__ratio_x604cb6c0__number_ranges[1 + 1] =
 {
   { 150, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__proto2__ratio__descriptor =
+const ProtobufCMessageDescriptor test__proto2__ratio_x604cb6c0__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.proto2.ratio",
-  "Ratio",
-  "Test__Proto2__Ratio",
+  "test.proto2.ratio_x604cb6c0",
+  "RatioX604cb6c0",
+  "Test__Proto2__RatioX604cb6c0",
   "test.proto2",
-  sizeof(Test__Proto2__Ratio),
+  sizeof(Test__Proto2__RatioX604cb6c0),
   1,
-  test__proto2__ratio__field_descriptors,
-  test__proto2__ratio__field_indices_by_name,
-  1,  test__proto2__ratio__number_ranges,
+  test__proto2__ratio_x604cb6c0__field_descriptors,
+  test__proto2__ratio_x604cb6c0__field_indices_by_name,
+  1,  test__proto2__ratio_x604cb6c0__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };

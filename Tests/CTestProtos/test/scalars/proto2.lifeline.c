@@ -134,28 +134,28 @@ static const LifelineMessageTable *const lifeline_file_test_2fscalars_2fproto2_m
     &test__scalars__proto2__singular__table,
     &test__scalars__proto2__required__table,
     &test__scalars__proto2__required_below__table,
-    &test__scalars__proto2__required_below__mapped_entry__table,
+    &test__scalars__proto2__required_below__mapped_entry_xc2733907__table,
     &test__scalars__proto2__unpacked__table,
     &test__scalars__proto2__packed__table,
     &test__scalars__proto2__choice__table,
     &test__scalars__proto2__maps__table,
-    &test__scalars__proto2__maps__by_double_entry__table,
-    &test__scalars__proto2__maps__by_float_entry__table,
-    &test__scalars__proto2__maps__by_int32_entry__table,
-    &test__scalars__proto2__maps__by_int64_entry__table,
-    &test__scalars__proto2__maps__by_uint32_entry__table,
-    &test__scalars__proto2__maps__by_uint64_entry__table,
-    &test__scalars__proto2__maps__by_sint32_entry__table,
-    &test__scalars__proto2__maps__by_sint64_entry__table,
-    &test__scalars__proto2__maps__by_fixed32_entry__table,
-    &test__scalars__proto2__maps__by_fixed64_entry__table,
-    &test__scalars__proto2__maps__by_sfixed32_entry__table,
-    &test__scalars__proto2__maps__by_sfixed64_entry__table,
-    &test__scalars__proto2__maps__by_bool_entry__table,
-    &test__scalars__proto2__maps__by_string_entry__table,
-    &test__scalars__proto2__maps__by_bytes_entry__table,
-    &test__scalars__proto2__maps__by_level_entry__table,
-    &test__scalars__proto2__maps__by_point_entry__table,
+    &test__scalars__proto2__maps__by_double_entry_x534420ff__table,
+    &test__scalars__proto2__maps__by_float_entry_x3609c886__table,
+    &test__scalars__proto2__maps__by_int32_entry_x52e6df24__table,
+    &test__scalars__proto2__maps__by_int64_entry_xf47b1181__table,
+    &test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__table,
+    &test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__table,
+    &test__scalars__proto2__maps__by_sint32_entry_x929a6a81__table,
+    &test__scalars__proto2__maps__by_sint64_entry_x223d2160__table,
+    &test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__table,
+    &test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__table,
+    &test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__table,
+    &test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__table,
+    &test__scalars__proto2__maps__by_bool_entry_x03681ac8__table,
+    &test__scalars__proto2__maps__by_string_entry_x1e5ee13b__table,
+    &test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__table,
+    &test__scalars__proto2__maps__by_level_entry_xa0ca842a__table,
+    &test__scalars__proto2__maps__by_point_entry_x327d0fba__table,
 };
 const LifelineFile lifeline_file_test_2fscalars_2fproto2 = {
     .path = "test/scalars/proto2.proto", .bytes = lifeline_file_test_2fscalars_2fproto2_bytes, .count = 4385,
@@ -458,7 +458,7 @@ static const LifelineField test__scalars__proto2__required_below__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__RequiredBelow, mapped),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__RequiredBelow, n_mapped), .encoded_tag = 0x1a00000000000001,
-     .message = &test__scalars__proto2__required_below__mapped_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__required_below__mapped_entry_xc2733907__table, .enumeration = NULL},
     {.number = 4, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Scalars__Proto2__RequiredBelow, chosen),
@@ -494,41 +494,41 @@ const LifelineMessageTable test__scalars__proto2__required_below__table = {
     .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.RequiredBelow.MappedEntry");
+_Static_assert(offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.RequiredBelow.MappedEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntry, value) == (offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntry, key) + sizeof(((Test__Scalars__Proto2__RequiredBelow__MappedEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__RequiredBelow__MappedEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__RequiredBelow__MappedEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__RequiredBelow__MappedEntry *)0)->value)),
+    offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907, value) == (offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907, key) + sizeof(((Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907 *)0)->value)),
     "value of test.scalars.proto2.RequiredBelow.MappedEntry");
-static const Test__Scalars__Proto2__RequiredBelow__MappedEntry test__scalars__proto2__required_below__mapped_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__required_below__mapped_entry__descriptor)};
-static const LifelineField test__scalars__proto2__required_below__mapped_entry__fields[] = {
+static const Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907 test__scalars__proto2__required_below__mapped_entry_xc2733907__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__required_below__mapped_entry_xc2733907__descriptor)};
+static const LifelineField test__scalars__proto2__required_below__mapped_entry_xc2733907__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntry, key),
+     .offset = offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntry, value),
+     .offset = offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &test__scalars__proto2__required__table, .enumeration = NULL},
 };
-static const char test__scalars__proto2__required_below__mapped_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__required_below__mapped_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__required_below__mapped_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__required_below__mapped_entry__table = {
+static const char test__scalars__proto2__required_below__mapped_entry_xc2733907__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__required_below__mapped_entry_xc2733907__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__required_below__mapped_entry_xc2733907__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__required_below__mapped_entry_xc2733907__table = {
     .full_name = "test.scalars.proto2.RequiredBelow.MappedEntry",
-    .default_instance = &test__scalars__proto2__required_below__mapped_entry__default,
-    .fields = test__scalars__proto2__required_below__mapped_entry__fields,
+    .default_instance = &test__scalars__proto2__required_below__mapped_entry_xc2733907__default,
+    .fields = test__scalars__proto2__required_below__mapped_entry_xc2733907__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__RequiredBelow__MappedEntry),
+    .size = sizeof(Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_REQUIRED | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Scalars__Proto2__RequiredBelow__MappedEntryXc2733907, value), 0),
     },
-    .names = {.text = test__scalars__proto2__required_below__mapped_entry__name_text, .names = test__scalars__proto2__required_below__mapped_entry__name_entries, .order = test__scalars__proto2__required_below__mapped_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__required_below__mapped_entry_xc2733907__name_text, .names = test__scalars__proto2__required_below__mapped_entry_xc2733907__name_entries, .order = test__scalars__proto2__required_below__mapped_entry_xc2733907__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
@@ -895,87 +895,87 @@ static const LifelineField test__scalars__proto2__maps__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_double),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_double), .encoded_tag = 0x0a00000000000001,
-     .message = &test__scalars__proto2__maps__by_double_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_double_entry_x534420ff__table, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_float),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_float), .encoded_tag = 0x1200000000000001,
-     .message = &test__scalars__proto2__maps__by_float_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_float_entry_x3609c886__table, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_int32),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_int32), .encoded_tag = 0x1a00000000000001,
-     .message = &test__scalars__proto2__maps__by_int32_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_int32_entry_x52e6df24__table, .enumeration = NULL},
     {.number = 4, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_int64),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_int64), .encoded_tag = 0x2200000000000001,
-     .message = &test__scalars__proto2__maps__by_int64_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_int64_entry_xf47b1181__table, .enumeration = NULL},
     {.number = 5, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_uint32),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_uint32), .encoded_tag = 0x2a00000000000001,
-     .message = &test__scalars__proto2__maps__by_uint32_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__table, .enumeration = NULL},
     {.number = 6, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_uint64),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_uint64), .encoded_tag = 0x3200000000000001,
-     .message = &test__scalars__proto2__maps__by_uint64_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__table, .enumeration = NULL},
     {.number = 7, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_sint32),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_sint32), .encoded_tag = 0x3a00000000000001,
-     .message = &test__scalars__proto2__maps__by_sint32_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_sint32_entry_x929a6a81__table, .enumeration = NULL},
     {.number = 8, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_sint64),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_sint64), .encoded_tag = 0x4200000000000001,
-     .message = &test__scalars__proto2__maps__by_sint64_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_sint64_entry_x223d2160__table, .enumeration = NULL},
     {.number = 9, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_fixed32),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_fixed32), .encoded_tag = 0x4a00000000000001,
-     .message = &test__scalars__proto2__maps__by_fixed32_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__table, .enumeration = NULL},
     {.number = 10, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_fixed64),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_fixed64), .encoded_tag = 0x5200000000000001,
-     .message = &test__scalars__proto2__maps__by_fixed64_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__table, .enumeration = NULL},
     {.number = 11, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_sfixed32),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_sfixed32), .encoded_tag = 0x5a00000000000001,
-     .message = &test__scalars__proto2__maps__by_sfixed32_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__table, .enumeration = NULL},
     {.number = 12, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_sfixed64),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_sfixed64), .encoded_tag = 0x6200000000000001,
-     .message = &test__scalars__proto2__maps__by_sfixed64_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__table, .enumeration = NULL},
     {.number = 13, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_bool),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_bool), .encoded_tag = 0x6a00000000000001,
-     .message = &test__scalars__proto2__maps__by_bool_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_bool_entry_x03681ac8__table, .enumeration = NULL},
     {.number = 14, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_string),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_string), .encoded_tag = 0x7200000000000001,
-     .message = &test__scalars__proto2__maps__by_string_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_string_entry_x1e5ee13b__table, .enumeration = NULL},
     {.number = 15, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_bytes),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_bytes), .encoded_tag = 0x7a00000000000001,
-     .message = &test__scalars__proto2__maps__by_bytes_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__table, .enumeration = NULL},
     {.number = 16, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_level),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_level), .encoded_tag = 0x0182000000000002,
-     .message = &test__scalars__proto2__maps__by_level_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_level_entry_xa0ca842a__table, .enumeration = NULL},
     {.number = 17, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto2__Maps, by_point),
      .quantifier_offset = offsetof(Test__Scalars__Proto2__Maps, n_by_point), .encoded_tag = 0x018a000000000002,
-     .message = &test__scalars__proto2__maps__by_point_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto2__maps__by_point_entry_x327d0fba__table, .enumeration = NULL},
 };
 static const char test__scalars__proto2__maps__name_text[] = "by_double\000byDouble\000by_float\000byFloat\000by_int32\000byInt32\000by_int64\000byInt64\000by_uint32\000byUint32\000by_uint64\000byUint64\000by_sint32\000bySint32\000by_sint64\000bySint64\000by_fixed32\000byFixed32\000by_fixed64\000byFixed64\000by_sfixed32\000bySfixed32\000by_sfixed64\000bySfixed64\000by_bool\000byBool\000by_string\000byString\000by_bytes\000byBytes\000by_level\000byLevel\000by_point\000byPoint";
 static const LifelineName test__scalars__proto2__maps__name_entries[] = {{0, 9}, {10, 8}, {19, 8}, {28, 7}, {36, 8}, {45, 7}, {53, 8}, {62, 7}, {70, 9}, {80, 8}, {89, 9}, {99, 8}, {108, 9}, {118, 8}, {127, 9}, {137, 8}, {146, 10}, {157, 9}, {167, 10}, {178, 9}, {188, 11}, {200, 10}, {211, 11}, {223, 10}, {234, 7}, {242, 6}, {249, 9}, {259, 8}, {268, 8}, {277, 7}, {285, 8}, {294, 7}, {302, 8}, {311, 7}};
@@ -1012,648 +1012,648 @@ const LifelineMessageTable test__scalars__proto2__maps__table = {
     .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByDoubleEntry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByDoubleEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByDoubleEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByDoubleEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByDoubleEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByDoubleEntry *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff, value) == (offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff, key) + sizeof(((Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff *)0)->value)),
     "value of test.scalars.proto2.Maps.ByDoubleEntry");
-static const Test__Scalars__Proto2__Maps__ByDoubleEntry test__scalars__proto2__maps__by_double_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_double_entry__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_double_entry__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff test__scalars__proto2__maps__by_double_entry_x534420ff__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_double_entry_x534420ff__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_double_entry_x534420ff__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntry, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_DOUBLE),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntry, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff, value),
      .quantifier_offset = 0, .encoded_tag = 0x1100000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_double_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_double_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_double_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_double_entry__table = {
+static const char test__scalars__proto2__maps__by_double_entry_x534420ff__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_double_entry_x534420ff__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_double_entry_x534420ff__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_double_entry_x534420ff__table = {
     .full_name = "test.scalars.proto2.Maps.ByDoubleEntry",
-    .default_instance = &test__scalars__proto2__maps__by_double_entry__default,
-    .fields = test__scalars__proto2__maps__by_double_entry__fields,
+    .default_instance = &test__scalars__proto2__maps__by_double_entry_x534420ff__default,
+    .fields = test__scalars__proto2__maps__by_double_entry_x534420ff__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByDoubleEntry),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff, key), 0),
+        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Scalars__Proto2__Maps__ByDoubleEntryX534420ff, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_double_entry__name_text, .names = test__scalars__proto2__maps__by_double_entry__name_entries, .order = test__scalars__proto2__maps__by_double_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_double_entry_x534420ff__name_text, .names = test__scalars__proto2__maps__by_double_entry_x534420ff__name_entries, .order = test__scalars__proto2__maps__by_double_entry_x534420ff__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByFloatEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByFloatEntry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByFloatEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByFloatEntry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByFloatEntry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByFloatEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFloatEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFloatEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFloatEntry *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886, value) == (offsetof(Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886, key) + sizeof(((Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886 *)0)->value)),
     "value of test.scalars.proto2.Maps.ByFloatEntry");
-static const Test__Scalars__Proto2__Maps__ByFloatEntry test__scalars__proto2__maps__by_float_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_float_entry__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_float_entry__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886 test__scalars__proto2__maps__by_float_entry_x3609c886__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_float_entry_x3609c886__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_float_entry_x3609c886__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFloatEntry, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_FLOAT, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_FLOAT),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFloatEntry, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886, value),
      .quantifier_offset = 0, .encoded_tag = 0x1500000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_float_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_float_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_float_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_float_entry__table = {
+static const char test__scalars__proto2__maps__by_float_entry_x3609c886__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_float_entry_x3609c886__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_float_entry_x3609c886__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_float_entry_x3609c886__table = {
     .full_name = "test.scalars.proto2.Maps.ByFloatEntry",
-    .default_instance = &test__scalars__proto2__maps__by_float_entry__default,
-    .fields = test__scalars__proto2__maps__by_float_entry__fields,
+    .default_instance = &test__scalars__proto2__maps__by_float_entry_x3609c886__default,
+    .fields = test__scalars__proto2__maps__by_float_entry_x3609c886__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByFloatEntry),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByFloatEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Scalars__Proto2__Maps__ByFloatEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886, key), 0),
+        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Scalars__Proto2__Maps__ByFloatEntryX3609c886, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_float_entry__name_text, .names = test__scalars__proto2__maps__by_float_entry__name_entries, .order = test__scalars__proto2__maps__by_float_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_float_entry_x3609c886__name_text, .names = test__scalars__proto2__maps__by_float_entry_x3609c886__name_entries, .order = test__scalars__proto2__maps__by_float_entry_x3609c886__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByInt32Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByInt32Entry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByInt32Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByInt32Entry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByInt32Entry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByInt32Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt32Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt32Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt32Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24, value) == (offsetof(Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24, key) + sizeof(((Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24 *)0)->value)),
     "value of test.scalars.proto2.Maps.ByInt32Entry");
-static const Test__Scalars__Proto2__Maps__ByInt32Entry test__scalars__proto2__maps__by_int32_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_int32_entry__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_int32_entry__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24 test__scalars__proto2__maps__by_int32_entry_x52e6df24__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_int32_entry_x52e6df24__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_int32_entry_x52e6df24__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByInt32Entry, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByInt32Entry, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_int32_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_int32_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_int32_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_int32_entry__table = {
+static const char test__scalars__proto2__maps__by_int32_entry_x52e6df24__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_int32_entry_x52e6df24__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_int32_entry_x52e6df24__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_int32_entry_x52e6df24__table = {
     .full_name = "test.scalars.proto2.Maps.ByInt32Entry",
-    .default_instance = &test__scalars__proto2__maps__by_int32_entry__default,
-    .fields = test__scalars__proto2__maps__by_int32_entry__fields,
+    .default_instance = &test__scalars__proto2__maps__by_int32_entry_x52e6df24__default,
+    .fields = test__scalars__proto2__maps__by_int32_entry_x52e6df24__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByInt32Entry),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByInt32Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__ByInt32Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__ByInt32EntryX52e6df24, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_int32_entry__name_text, .names = test__scalars__proto2__maps__by_int32_entry__name_entries, .order = test__scalars__proto2__maps__by_int32_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_int32_entry_x52e6df24__name_text, .names = test__scalars__proto2__maps__by_int32_entry_x52e6df24__name_entries, .order = test__scalars__proto2__maps__by_int32_entry_x52e6df24__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByInt64Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByInt64Entry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByInt64Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByInt64Entry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByInt64Entry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByInt64Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt64Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt64Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt64Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181, value) == (offsetof(Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181, key) + sizeof(((Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181 *)0)->value)),
     "value of test.scalars.proto2.Maps.ByInt64Entry");
-static const Test__Scalars__Proto2__Maps__ByInt64Entry test__scalars__proto2__maps__by_int64_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_int64_entry__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_int64_entry__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181 test__scalars__proto2__maps__by_int64_entry_xf47b1181__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_int64_entry_xf47b1181__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_int64_entry_xf47b1181__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByInt64Entry, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT64),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByInt64Entry, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_int64_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_int64_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_int64_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_int64_entry__table = {
+static const char test__scalars__proto2__maps__by_int64_entry_xf47b1181__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_int64_entry_xf47b1181__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_int64_entry_xf47b1181__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_int64_entry_xf47b1181__table = {
     .full_name = "test.scalars.proto2.Maps.ByInt64Entry",
-    .default_instance = &test__scalars__proto2__maps__by_int64_entry__default,
-    .fields = test__scalars__proto2__maps__by_int64_entry__fields,
+    .default_instance = &test__scalars__proto2__maps__by_int64_entry_xf47b1181__default,
+    .fields = test__scalars__proto2__maps__by_int64_entry_xf47b1181__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByInt64Entry),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByInt64Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__ByInt64Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__ByInt64EntryXf47b1181, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_int64_entry__name_text, .names = test__scalars__proto2__maps__by_int64_entry__name_entries, .order = test__scalars__proto2__maps__by_int64_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_int64_entry_xf47b1181__name_text, .names = test__scalars__proto2__maps__by_int64_entry_xf47b1181__name_entries, .order = test__scalars__proto2__maps__by_int64_entry_xf47b1181__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByUint32Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByUint32Entry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByUint32Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByUint32Entry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByUint32Entry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByUint32Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint32Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint32Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint32Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3, value) == (offsetof(Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3, key) + sizeof(((Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3 *)0)->value)),
     "value of test.scalars.proto2.Maps.ByUint32Entry");
-static const Test__Scalars__Proto2__Maps__ByUint32Entry test__scalars__proto2__maps__by_uint32_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_uint32_entry__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_uint32_entry__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3 test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByUint32Entry, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_UINT32),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByUint32Entry, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_uint32_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_uint32_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_uint32_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_uint32_entry__table = {
+static const char test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__table = {
     .full_name = "test.scalars.proto2.Maps.ByUint32Entry",
-    .default_instance = &test__scalars__proto2__maps__by_uint32_entry__default,
-    .fields = test__scalars__proto2__maps__by_uint32_entry__fields,
+    .default_instance = &test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__default,
+    .fields = test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByUint32Entry),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByUint32Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__ByUint32Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__ByUint32EntryXfc7b0bb3, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_uint32_entry__name_text, .names = test__scalars__proto2__maps__by_uint32_entry__name_entries, .order = test__scalars__proto2__maps__by_uint32_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__name_text, .names = test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__name_entries, .order = test__scalars__proto2__maps__by_uint32_entry_xfc7b0bb3__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByUint64Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByUint64Entry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByUint64Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByUint64Entry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByUint64Entry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByUint64Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint64Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint64Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint64Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe, value) == (offsetof(Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe, key) + sizeof(((Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe *)0)->value)),
     "value of test.scalars.proto2.Maps.ByUint64Entry");
-static const Test__Scalars__Proto2__Maps__ByUint64Entry test__scalars__proto2__maps__by_uint64_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_uint64_entry__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_uint64_entry__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByUint64Entry, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_UINT64),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByUint64Entry, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_uint64_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_uint64_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_uint64_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_uint64_entry__table = {
+static const char test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__table = {
     .full_name = "test.scalars.proto2.Maps.ByUint64Entry",
-    .default_instance = &test__scalars__proto2__maps__by_uint64_entry__default,
-    .fields = test__scalars__proto2__maps__by_uint64_entry__fields,
+    .default_instance = &test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__default,
+    .fields = test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByUint64Entry),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByUint64Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__ByUint64Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__ByUint64EntryXd9db1abe, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_uint64_entry__name_text, .names = test__scalars__proto2__maps__by_uint64_entry__name_entries, .order = test__scalars__proto2__maps__by_uint64_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__name_text, .names = test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__name_entries, .order = test__scalars__proto2__maps__by_uint64_entry_xd9db1abe__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__BySint32Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.BySint32Entry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.BySint32Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__BySint32Entry, value) == (offsetof(Test__Scalars__Proto2__Maps__BySint32Entry, key) + sizeof(((Test__Scalars__Proto2__Maps__BySint32Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint32Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint32Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint32Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81, value) == (offsetof(Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81, key) + sizeof(((Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81 *)0)->value)),
     "value of test.scalars.proto2.Maps.BySint32Entry");
-static const Test__Scalars__Proto2__Maps__BySint32Entry test__scalars__proto2__maps__by_sint32_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_sint32_entry__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_sint32_entry__fields[] = {
+static const Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81 test__scalars__proto2__maps__by_sint32_entry_x929a6a81__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_sint32_entry_x929a6a81__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_sint32_entry_x929a6a81__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__BySint32Entry, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_SINT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_SINT32),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__BySint32Entry, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_sint32_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_sint32_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_sint32_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_sint32_entry__table = {
+static const char test__scalars__proto2__maps__by_sint32_entry_x929a6a81__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_sint32_entry_x929a6a81__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_sint32_entry_x929a6a81__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_sint32_entry_x929a6a81__table = {
     .full_name = "test.scalars.proto2.Maps.BySint32Entry",
-    .default_instance = &test__scalars__proto2__maps__by_sint32_entry__default,
-    .fields = test__scalars__proto2__maps__by_sint32_entry__fields,
+    .default_instance = &test__scalars__proto2__maps__by_sint32_entry_x929a6a81__default,
+    .fields = test__scalars__proto2__maps__by_sint32_entry_x929a6a81__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__BySint32Entry),
+    .size = sizeof(Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__BySint32Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(SINT32, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__BySint32Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81, key), 0),
+        [2] = LIFELINE_DISPATCH(SINT32, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__BySint32EntryX929a6a81, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_sint32_entry__name_text, .names = test__scalars__proto2__maps__by_sint32_entry__name_entries, .order = test__scalars__proto2__maps__by_sint32_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_sint32_entry_x929a6a81__name_text, .names = test__scalars__proto2__maps__by_sint32_entry_x929a6a81__name_entries, .order = test__scalars__proto2__maps__by_sint32_entry_x929a6a81__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__BySint64Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.BySint64Entry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__BySint64EntryX223d2160, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.BySint64Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__BySint64Entry, value) == (offsetof(Test__Scalars__Proto2__Maps__BySint64Entry, key) + sizeof(((Test__Scalars__Proto2__Maps__BySint64Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint64Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint64Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint64Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__BySint64EntryX223d2160, value) == (offsetof(Test__Scalars__Proto2__Maps__BySint64EntryX223d2160, key) + sizeof(((Test__Scalars__Proto2__Maps__BySint64EntryX223d2160 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint64EntryX223d2160 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint64EntryX223d2160 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySint64EntryX223d2160 *)0)->value)),
     "value of test.scalars.proto2.Maps.BySint64Entry");
-static const Test__Scalars__Proto2__Maps__BySint64Entry test__scalars__proto2__maps__by_sint64_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_sint64_entry__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_sint64_entry__fields[] = {
+static const Test__Scalars__Proto2__Maps__BySint64EntryX223d2160 test__scalars__proto2__maps__by_sint64_entry_x223d2160__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_sint64_entry_x223d2160__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_sint64_entry_x223d2160__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__BySint64Entry, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__BySint64EntryX223d2160, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_SINT64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_SINT64),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__BySint64Entry, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__BySint64EntryX223d2160, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_sint64_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_sint64_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_sint64_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_sint64_entry__table = {
+static const char test__scalars__proto2__maps__by_sint64_entry_x223d2160__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_sint64_entry_x223d2160__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_sint64_entry_x223d2160__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_sint64_entry_x223d2160__table = {
     .full_name = "test.scalars.proto2.Maps.BySint64Entry",
-    .default_instance = &test__scalars__proto2__maps__by_sint64_entry__default,
-    .fields = test__scalars__proto2__maps__by_sint64_entry__fields,
+    .default_instance = &test__scalars__proto2__maps__by_sint64_entry_x223d2160__default,
+    .fields = test__scalars__proto2__maps__by_sint64_entry_x223d2160__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__BySint64Entry),
+    .size = sizeof(Test__Scalars__Proto2__Maps__BySint64EntryX223d2160),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__BySint64Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(SINT64, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__BySint64Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__BySint64EntryX223d2160, key), 0),
+        [2] = LIFELINE_DISPATCH(SINT64, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__BySint64EntryX223d2160, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_sint64_entry__name_text, .names = test__scalars__proto2__maps__by_sint64_entry__name_entries, .order = test__scalars__proto2__maps__by_sint64_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_sint64_entry_x223d2160__name_text, .names = test__scalars__proto2__maps__by_sint64_entry_x223d2160__name_entries, .order = test__scalars__proto2__maps__by_sint64_entry_x223d2160__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByFixed32Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByFixed32Entry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByFixed32Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByFixed32Entry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByFixed32Entry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByFixed32Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed32Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed32Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed32Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1, value) == (offsetof(Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1, key) + sizeof(((Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1 *)0)->value)),
     "value of test.scalars.proto2.Maps.ByFixed32Entry");
-static const Test__Scalars__Proto2__Maps__ByFixed32Entry test__scalars__proto2__maps__by_fixed32_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_fixed32_entry__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_fixed32_entry__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1 test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFixed32Entry, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_FIXED32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_FIXED32),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFixed32Entry, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1, value),
      .quantifier_offset = 0, .encoded_tag = 0x1500000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_fixed32_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_fixed32_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_fixed32_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_fixed32_entry__table = {
+static const char test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__table = {
     .full_name = "test.scalars.proto2.Maps.ByFixed32Entry",
-    .default_instance = &test__scalars__proto2__maps__by_fixed32_entry__default,
-    .fields = test__scalars__proto2__maps__by_fixed32_entry__fields,
+    .default_instance = &test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__default,
+    .fields = test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByFixed32Entry),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByFixed32Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Scalars__Proto2__Maps__ByFixed32Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1, key), 0),
+        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Scalars__Proto2__Maps__ByFixed32EntryX267ffae1, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_fixed32_entry__name_text, .names = test__scalars__proto2__maps__by_fixed32_entry__name_entries, .order = test__scalars__proto2__maps__by_fixed32_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__name_text, .names = test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__name_entries, .order = test__scalars__proto2__maps__by_fixed32_entry_x267ffae1__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByFixed64Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByFixed64Entry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByFixed64Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByFixed64Entry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByFixed64Entry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByFixed64Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed64Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed64Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed64Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40, value) == (offsetof(Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40, key) + sizeof(((Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40 *)0)->value)),
     "value of test.scalars.proto2.Maps.ByFixed64Entry");
-static const Test__Scalars__Proto2__Maps__ByFixed64Entry test__scalars__proto2__maps__by_fixed64_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_fixed64_entry__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_fixed64_entry__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40 test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFixed64Entry, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_FIXED64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_FIXED64),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFixed64Entry, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40, value),
      .quantifier_offset = 0, .encoded_tag = 0x1100000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_fixed64_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_fixed64_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_fixed64_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_fixed64_entry__table = {
+static const char test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__table = {
     .full_name = "test.scalars.proto2.Maps.ByFixed64Entry",
-    .default_instance = &test__scalars__proto2__maps__by_fixed64_entry__default,
-    .fields = test__scalars__proto2__maps__by_fixed64_entry__fields,
+    .default_instance = &test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__default,
+    .fields = test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByFixed64Entry),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByFixed64Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Scalars__Proto2__Maps__ByFixed64Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40, key), 0),
+        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Scalars__Proto2__Maps__ByFixed64EntryX0da39a40, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_fixed64_entry__name_text, .names = test__scalars__proto2__maps__by_fixed64_entry__name_entries, .order = test__scalars__proto2__maps__by_fixed64_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__name_text, .names = test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__name_entries, .order = test__scalars__proto2__maps__by_fixed64_entry_x0da39a40__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__BySfixed32Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.BySfixed32Entry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.BySfixed32Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__BySfixed32Entry, value) == (offsetof(Test__Scalars__Proto2__Maps__BySfixed32Entry, key) + sizeof(((Test__Scalars__Proto2__Maps__BySfixed32Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed32Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed32Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed32Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800, value) == (offsetof(Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800, key) + sizeof(((Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800 *)0)->value)),
     "value of test.scalars.proto2.Maps.BySfixed32Entry");
-static const Test__Scalars__Proto2__Maps__BySfixed32Entry test__scalars__proto2__maps__by_sfixed32_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_sfixed32_entry__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_sfixed32_entry__fields[] = {
+static const Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800 test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__BySfixed32Entry, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_SFIXED32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_SFIXED32),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__BySfixed32Entry, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800, value),
      .quantifier_offset = 0, .encoded_tag = 0x1500000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_sfixed32_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_sfixed32_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_sfixed32_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_sfixed32_entry__table = {
+static const char test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__table = {
     .full_name = "test.scalars.proto2.Maps.BySfixed32Entry",
-    .default_instance = &test__scalars__proto2__maps__by_sfixed32_entry__default,
-    .fields = test__scalars__proto2__maps__by_sfixed32_entry__fields,
+    .default_instance = &test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__default,
+    .fields = test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__BySfixed32Entry),
+    .size = sizeof(Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__BySfixed32Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Scalars__Proto2__Maps__BySfixed32Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800, key), 0),
+        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Scalars__Proto2__Maps__BySfixed32EntryX8d233800, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_sfixed32_entry__name_text, .names = test__scalars__proto2__maps__by_sfixed32_entry__name_entries, .order = test__scalars__proto2__maps__by_sfixed32_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__name_text, .names = test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__name_entries, .order = test__scalars__proto2__maps__by_sfixed32_entry_x8d233800__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__BySfixed64Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.BySfixed64Entry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.BySfixed64Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__BySfixed64Entry, value) == (offsetof(Test__Scalars__Proto2__Maps__BySfixed64Entry, key) + sizeof(((Test__Scalars__Proto2__Maps__BySfixed64Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed64Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed64Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed64Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d, value) == (offsetof(Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d, key) + sizeof(((Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d *)0)->value)),
     "value of test.scalars.proto2.Maps.BySfixed64Entry");
-static const Test__Scalars__Proto2__Maps__BySfixed64Entry test__scalars__proto2__maps__by_sfixed64_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_sfixed64_entry__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_sfixed64_entry__fields[] = {
+static const Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__BySfixed64Entry, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_SFIXED64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_SFIXED64),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__BySfixed64Entry, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d, value),
      .quantifier_offset = 0, .encoded_tag = 0x1100000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_sfixed64_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_sfixed64_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_sfixed64_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_sfixed64_entry__table = {
+static const char test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__table = {
     .full_name = "test.scalars.proto2.Maps.BySfixed64Entry",
-    .default_instance = &test__scalars__proto2__maps__by_sfixed64_entry__default,
-    .fields = test__scalars__proto2__maps__by_sfixed64_entry__fields,
+    .default_instance = &test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__default,
+    .fields = test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__BySfixed64Entry),
+    .size = sizeof(Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__BySfixed64Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Scalars__Proto2__Maps__BySfixed64Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d, key), 0),
+        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Scalars__Proto2__Maps__BySfixed64EntryX34d5322d, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_sfixed64_entry__name_text, .names = test__scalars__proto2__maps__by_sfixed64_entry__name_entries, .order = test__scalars__proto2__maps__by_sfixed64_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__name_text, .names = test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__name_entries, .order = test__scalars__proto2__maps__by_sfixed64_entry_x34d5322d__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByBoolEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByBoolEntry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByBoolEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByBoolEntry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByBoolEntry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByBoolEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBoolEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBoolEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBoolEntry *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8, value) == (offsetof(Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8, key) + sizeof(((Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8 *)0)->value)),
     "value of test.scalars.proto2.Maps.ByBoolEntry");
-static const Test__Scalars__Proto2__Maps__ByBoolEntry test__scalars__proto2__maps__by_bool_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_bool_entry__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_bool_entry__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8 test__scalars__proto2__maps__by_bool_entry_x03681ac8__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_bool_entry_x03681ac8__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_bool_entry_x03681ac8__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByBoolEntry, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_BOOL),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByBoolEntry, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_bool_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_bool_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_bool_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_bool_entry__table = {
+static const char test__scalars__proto2__maps__by_bool_entry_x03681ac8__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_bool_entry_x03681ac8__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_bool_entry_x03681ac8__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_bool_entry_x03681ac8__table = {
     .full_name = "test.scalars.proto2.Maps.ByBoolEntry",
-    .default_instance = &test__scalars__proto2__maps__by_bool_entry__default,
-    .fields = test__scalars__proto2__maps__by_bool_entry__fields,
+    .default_instance = &test__scalars__proto2__maps__by_bool_entry_x03681ac8__default,
+    .fields = test__scalars__proto2__maps__by_bool_entry_x03681ac8__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByBoolEntry),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByBoolEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__ByBoolEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8, key), 0),
+        [2] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto2__Maps__ByBoolEntryX03681ac8, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_bool_entry__name_text, .names = test__scalars__proto2__maps__by_bool_entry__name_entries, .order = test__scalars__proto2__maps__by_bool_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_bool_entry_x03681ac8__name_text, .names = test__scalars__proto2__maps__by_bool_entry_x03681ac8__name_entries, .order = test__scalars__proto2__maps__by_bool_entry_x03681ac8__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByStringEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByStringEntry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByStringEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByStringEntry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByStringEntry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByStringEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByStringEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByStringEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByStringEntry *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b, value) == (offsetof(Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b, key) + sizeof(((Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b *)0)->value)),
     "value of test.scalars.proto2.Maps.ByStringEntry");
-static const Test__Scalars__Proto2__Maps__ByStringEntry test__scalars__proto2__maps__by_string_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_string_entry__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_string_entry__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b test__scalars__proto2__maps__by_string_entry_x1e5ee13b__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_string_entry_x1e5ee13b__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_string_entry_x1e5ee13b__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByStringEntry, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByStringEntry, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_string_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_string_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_string_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_string_entry__table = {
+static const char test__scalars__proto2__maps__by_string_entry_x1e5ee13b__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_string_entry_x1e5ee13b__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_string_entry_x1e5ee13b__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_string_entry_x1e5ee13b__table = {
     .full_name = "test.scalars.proto2.Maps.ByStringEntry",
-    .default_instance = &test__scalars__proto2__maps__by_string_entry__default,
-    .fields = test__scalars__proto2__maps__by_string_entry__fields,
+    .default_instance = &test__scalars__proto2__maps__by_string_entry_x1e5ee13b__default,
+    .fields = test__scalars__proto2__maps__by_string_entry_x1e5ee13b__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByStringEntry),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByStringEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto2__Maps__ByStringEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b, key), 0),
+        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto2__Maps__ByStringEntryX1e5ee13b, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_string_entry__name_text, .names = test__scalars__proto2__maps__by_string_entry__name_entries, .order = test__scalars__proto2__maps__by_string_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_string_entry_x1e5ee13b__name_text, .names = test__scalars__proto2__maps__by_string_entry_x1e5ee13b__name_entries, .order = test__scalars__proto2__maps__by_string_entry_x1e5ee13b__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByBytesEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByBytesEntry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByBytesEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByBytesEntry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByBytesEntry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByBytesEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBytesEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBytesEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBytesEntry *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469, value) == (offsetof(Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469, key) + sizeof(((Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469 *)0)->value)),
     "value of test.scalars.proto2.Maps.ByBytesEntry");
-static const Test__Scalars__Proto2__Maps__ByBytesEntry test__scalars__proto2__maps__by_bytes_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_bytes_entry__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_bytes_entry__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469 test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByBytesEntry, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_BYTES),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByBytesEntry, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_bytes_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_bytes_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_bytes_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_bytes_entry__table = {
+static const char test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__table = {
     .full_name = "test.scalars.proto2.Maps.ByBytesEntry",
-    .default_instance = &test__scalars__proto2__maps__by_bytes_entry__default,
-    .fields = test__scalars__proto2__maps__by_bytes_entry__fields,
+    .default_instance = &test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__default,
+    .fields = test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByBytesEntry),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByBytesEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto2__Maps__ByBytesEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469, key), 0),
+        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto2__Maps__ByBytesEntryXfe5a2469, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_bytes_entry__name_text, .names = test__scalars__proto2__maps__by_bytes_entry__name_entries, .order = test__scalars__proto2__maps__by_bytes_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__name_text, .names = test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__name_entries, .order = test__scalars__proto2__maps__by_bytes_entry_xfe5a2469__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByLevelEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByLevelEntry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByLevelEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByLevelEntry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByLevelEntry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByLevelEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByLevelEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByLevelEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByLevelEntry *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a, value) == (offsetof(Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a, key) + sizeof(((Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a *)0)->value)),
     "value of test.scalars.proto2.Maps.ByLevelEntry");
-static const Test__Scalars__Proto2__Maps__ByLevelEntry test__scalars__proto2__maps__by_level_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_level_entry__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_level_entry__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a test__scalars__proto2__maps__by_level_entry_xa0ca842a__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_level_entry_xa0ca842a__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_level_entry_xa0ca842a__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByLevelEntry, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_ENUM),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByLevelEntry, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = &enum_0},
 };
-static const char test__scalars__proto2__maps__by_level_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_level_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_level_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_level_entry__table = {
+static const char test__scalars__proto2__maps__by_level_entry_xa0ca842a__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_level_entry_xa0ca842a__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_level_entry_xa0ca842a__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_level_entry_xa0ca842a__table = {
     .full_name = "test.scalars.proto2.Maps.ByLevelEntry",
-    .default_instance = &test__scalars__proto2__maps__by_level_entry__default,
-    .fields = test__scalars__proto2__maps__by_level_entry__fields,
+    .default_instance = &test__scalars__proto2__maps__by_level_entry_xa0ca842a__default,
+    .fields = test__scalars__proto2__maps__by_level_entry_xa0ca842a__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByLevelEntry),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByLevelEntry, key), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByLevelEntryXa0ca842a, key), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_level_entry__name_text, .names = test__scalars__proto2__maps__by_level_entry__name_entries, .order = test__scalars__proto2__maps__by_level_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_level_entry_xa0ca842a__name_text, .names = test__scalars__proto2__maps__by_level_entry_xa0ca842a__name_entries, .order = test__scalars__proto2__maps__by_level_entry_xa0ca842a__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByPointEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByPointEntry");
+_Static_assert(offsetof(Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto2.Maps.ByPointEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto2__Maps__ByPointEntry, value) == (offsetof(Test__Scalars__Proto2__Maps__ByPointEntry, key) + sizeof(((Test__Scalars__Proto2__Maps__ByPointEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByPointEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByPointEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByPointEntry *)0)->value)),
+    offsetof(Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba, value) == (offsetof(Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba, key) + sizeof(((Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba *)0)->value)),
     "value of test.scalars.proto2.Maps.ByPointEntry");
-static const Test__Scalars__Proto2__Maps__ByPointEntry test__scalars__proto2__maps__by_point_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_point_entry__descriptor)};
-static const LifelineField test__scalars__proto2__maps__by_point_entry__fields[] = {
+static const Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba test__scalars__proto2__maps__by_point_entry_x327d0fba__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto2__maps__by_point_entry_x327d0fba__descriptor)};
+static const LifelineField test__scalars__proto2__maps__by_point_entry_x327d0fba__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByPointEntry, key),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Scalars__Proto2__Maps__ByPointEntry, value),
+     .offset = offsetof(Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &test__scalars__proto2__point__table, .enumeration = NULL},
 };
-static const char test__scalars__proto2__maps__by_point_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto2__maps__by_point_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto2__maps__by_point_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto2__maps__by_point_entry__table = {
+static const char test__scalars__proto2__maps__by_point_entry_x327d0fba__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto2__maps__by_point_entry_x327d0fba__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto2__maps__by_point_entry_x327d0fba__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto2__maps__by_point_entry_x327d0fba__table = {
     .full_name = "test.scalars.proto2.Maps.ByPointEntry",
-    .default_instance = &test__scalars__proto2__maps__by_point_entry__default,
-    .fields = test__scalars__proto2__maps__by_point_entry__fields,
+    .default_instance = &test__scalars__proto2__maps__by_point_entry_x327d0fba__default,
+    .fields = test__scalars__proto2__maps__by_point_entry_x327d0fba__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto2__Maps__ByPointEntry),
+    .size = sizeof(Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByPointEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Scalars__Proto2__Maps__ByPointEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Scalars__Proto2__Maps__ByPointEntryX327d0fba, value), 0),
     },
-    .names = {.text = test__scalars__proto2__maps__by_point_entry__name_text, .names = test__scalars__proto2__maps__by_point_entry__name_entries, .order = test__scalars__proto2__maps__by_point_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto2__maps__by_point_entry_x327d0fba__name_text, .names = test__scalars__proto2__maps__by_point_entry_x327d0fba__name_entries, .order = test__scalars__proto2__maps__by_point_entry_x327d0fba__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto2,
 };
 

@@ -177,36 +177,36 @@ static const LifelineMessageTable *const lifeline_file_test_2fscalars_2fproto3_m
     &test__scalars__proto3__unpacked__table,
     &test__scalars__proto3__choice__table,
     &test__scalars__proto3__map_values__table,
-    &test__scalars__proto3__map_values__by_double_entry__table,
-    &test__scalars__proto3__map_values__by_float_entry__table,
-    &test__scalars__proto3__map_values__by_int32_entry__table,
-    &test__scalars__proto3__map_values__by_int64_entry__table,
-    &test__scalars__proto3__map_values__by_uint32_entry__table,
-    &test__scalars__proto3__map_values__by_uint64_entry__table,
-    &test__scalars__proto3__map_values__by_sint32_entry__table,
-    &test__scalars__proto3__map_values__by_sint64_entry__table,
-    &test__scalars__proto3__map_values__by_fixed32_entry__table,
-    &test__scalars__proto3__map_values__by_fixed64_entry__table,
-    &test__scalars__proto3__map_values__by_sfixed32_entry__table,
-    &test__scalars__proto3__map_values__by_sfixed64_entry__table,
-    &test__scalars__proto3__map_values__by_bool_entry__table,
-    &test__scalars__proto3__map_values__by_string_entry__table,
-    &test__scalars__proto3__map_values__by_bytes_entry__table,
-    &test__scalars__proto3__map_values__by_color_entry__table,
-    &test__scalars__proto3__map_values__by_point_entry__table,
+    &test__scalars__proto3__map_values__by_double_entry_x6c92d9af__table,
+    &test__scalars__proto3__map_values__by_float_entry_xead5cf96__table,
+    &test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__table,
+    &test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__table,
+    &test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__table,
+    &test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__table,
+    &test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__table,
+    &test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__table,
+    &test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__table,
+    &test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__table,
+    &test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__table,
+    &test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__table,
+    &test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__table,
+    &test__scalars__proto3__map_values__by_string_entry_x0b77192b__table,
+    &test__scalars__proto3__map_values__by_bytes_entry_x5238b979__table,
+    &test__scalars__proto3__map_values__by_color_entry_xd010b62d__table,
+    &test__scalars__proto3__map_values__by_point_entry_xed2ff36a__table,
     &test__scalars__proto3__map_keys__table,
-    &test__scalars__proto3__map_keys__of_int32_entry__table,
-    &test__scalars__proto3__map_keys__of_int64_entry__table,
-    &test__scalars__proto3__map_keys__of_uint32_entry__table,
-    &test__scalars__proto3__map_keys__of_uint64_entry__table,
-    &test__scalars__proto3__map_keys__of_sint32_entry__table,
-    &test__scalars__proto3__map_keys__of_sint64_entry__table,
-    &test__scalars__proto3__map_keys__of_fixed32_entry__table,
-    &test__scalars__proto3__map_keys__of_fixed64_entry__table,
-    &test__scalars__proto3__map_keys__of_sfixed32_entry__table,
-    &test__scalars__proto3__map_keys__of_sfixed64_entry__table,
-    &test__scalars__proto3__map_keys__of_bool_entry__table,
-    &test__scalars__proto3__map_keys__of_string_entry__table,
+    &test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__table,
+    &test__scalars__proto3__map_keys__of_int64_entry_xd964679f__table,
+    &test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__table,
+    &test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__table,
+    &test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__table,
+    &test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__table,
+    &test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__table,
+    &test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__table,
+    &test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__table,
+    &test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__table,
+    &test__scalars__proto3__map_keys__of_bool_entry_xc986165e__table,
+    &test__scalars__proto3__map_keys__of_string_entry_x501c85dd__table,
 };
 const LifelineFile lifeline_file_test_2fscalars_2fproto3 = {
     .path = "test/scalars/proto3.proto", .bytes = lifeline_file_test_2fscalars_2fproto3_bytes, .count = 5972,
@@ -879,87 +879,87 @@ static const LifelineField test__scalars__proto3__map_values__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapValues, by_double),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapValues, n_by_double), .encoded_tag = 0x0a00000000000001,
-     .message = &test__scalars__proto3__map_values__by_double_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_values__by_double_entry_x6c92d9af__table, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapValues, by_float),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapValues, n_by_float), .encoded_tag = 0x1200000000000001,
-     .message = &test__scalars__proto3__map_values__by_float_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_values__by_float_entry_xead5cf96__table, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapValues, by_int32),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapValues, n_by_int32), .encoded_tag = 0x1a00000000000001,
-     .message = &test__scalars__proto3__map_values__by_int32_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__table, .enumeration = NULL},
     {.number = 4, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapValues, by_int64),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapValues, n_by_int64), .encoded_tag = 0x2200000000000001,
-     .message = &test__scalars__proto3__map_values__by_int64_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__table, .enumeration = NULL},
     {.number = 5, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapValues, by_uint32),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapValues, n_by_uint32), .encoded_tag = 0x2a00000000000001,
-     .message = &test__scalars__proto3__map_values__by_uint32_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__table, .enumeration = NULL},
     {.number = 6, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapValues, by_uint64),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapValues, n_by_uint64), .encoded_tag = 0x3200000000000001,
-     .message = &test__scalars__proto3__map_values__by_uint64_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__table, .enumeration = NULL},
     {.number = 7, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapValues, by_sint32),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapValues, n_by_sint32), .encoded_tag = 0x3a00000000000001,
-     .message = &test__scalars__proto3__map_values__by_sint32_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__table, .enumeration = NULL},
     {.number = 8, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapValues, by_sint64),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapValues, n_by_sint64), .encoded_tag = 0x4200000000000001,
-     .message = &test__scalars__proto3__map_values__by_sint64_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__table, .enumeration = NULL},
     {.number = 9, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapValues, by_fixed32),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapValues, n_by_fixed32), .encoded_tag = 0x4a00000000000001,
-     .message = &test__scalars__proto3__map_values__by_fixed32_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__table, .enumeration = NULL},
     {.number = 10, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapValues, by_fixed64),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapValues, n_by_fixed64), .encoded_tag = 0x5200000000000001,
-     .message = &test__scalars__proto3__map_values__by_fixed64_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__table, .enumeration = NULL},
     {.number = 11, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapValues, by_sfixed32),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapValues, n_by_sfixed32), .encoded_tag = 0x5a00000000000001,
-     .message = &test__scalars__proto3__map_values__by_sfixed32_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__table, .enumeration = NULL},
     {.number = 12, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapValues, by_sfixed64),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapValues, n_by_sfixed64), .encoded_tag = 0x6200000000000001,
-     .message = &test__scalars__proto3__map_values__by_sfixed64_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__table, .enumeration = NULL},
     {.number = 13, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapValues, by_bool),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapValues, n_by_bool), .encoded_tag = 0x6a00000000000001,
-     .message = &test__scalars__proto3__map_values__by_bool_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__table, .enumeration = NULL},
     {.number = 14, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapValues, by_string),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapValues, n_by_string), .encoded_tag = 0x7200000000000001,
-     .message = &test__scalars__proto3__map_values__by_string_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_values__by_string_entry_x0b77192b__table, .enumeration = NULL},
     {.number = 15, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapValues, by_bytes),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapValues, n_by_bytes), .encoded_tag = 0x7a00000000000001,
-     .message = &test__scalars__proto3__map_values__by_bytes_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_values__by_bytes_entry_x5238b979__table, .enumeration = NULL},
     {.number = 16, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapValues, by_color),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapValues, n_by_color), .encoded_tag = 0x0182000000000002,
-     .message = &test__scalars__proto3__map_values__by_color_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_values__by_color_entry_xd010b62d__table, .enumeration = NULL},
     {.number = 17, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapValues, by_point),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapValues, n_by_point), .encoded_tag = 0x018a000000000002,
-     .message = &test__scalars__proto3__map_values__by_point_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_values__by_point_entry_xed2ff36a__table, .enumeration = NULL},
 };
 static const char test__scalars__proto3__map_values__name_text[] = "by_double\000byDouble\000by_float\000byFloat\000by_int32\000byInt32\000by_int64\000byInt64\000by_uint32\000byUint32\000by_uint64\000byUint64\000by_sint32\000bySint32\000by_sint64\000bySint64\000by_fixed32\000byFixed32\000by_fixed64\000byFixed64\000by_sfixed32\000bySfixed32\000by_sfixed64\000bySfixed64\000by_bool\000byBool\000by_string\000byString\000by_bytes\000byBytes\000by_color\000byColor\000by_point\000byPoint";
 static const LifelineName test__scalars__proto3__map_values__name_entries[] = {{0, 9}, {10, 8}, {19, 8}, {28, 7}, {36, 8}, {45, 7}, {53, 8}, {62, 7}, {70, 9}, {80, 8}, {89, 9}, {99, 8}, {108, 9}, {118, 8}, {127, 9}, {137, 8}, {146, 10}, {157, 9}, {167, 10}, {178, 9}, {188, 11}, {200, 10}, {211, 11}, {223, 10}, {234, 7}, {242, 6}, {249, 9}, {259, 8}, {268, 8}, {277, 7}, {285, 8}, {294, 7}, {302, 8}, {311, 7}};
@@ -997,649 +997,649 @@ const LifelineMessageTable test__scalars__proto3__map_values__table = {
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByDoubleEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByDoubleEntry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByDoubleEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapValues__ByDoubleEntry, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByDoubleEntry, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByDoubleEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByDoubleEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByDoubleEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByDoubleEntry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af *)0)->value)),
     "value of test.scalars.proto3.MapValues.ByDoubleEntry");
-static const Test__Scalars__Proto3__MapValues__ByDoubleEntry test__scalars__proto3__map_values__by_double_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_double_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_values__by_double_entry__fields[] = {
+static const Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af test__scalars__proto3__map_values__by_double_entry_x6c92d9af__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_double_entry_x6c92d9af__descriptor)};
+static const LifelineField test__scalars__proto3__map_values__by_double_entry_x6c92d9af__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByDoubleEntry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_DOUBLE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_DOUBLE),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByDoubleEntry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af, value),
      .quantifier_offset = 0, .encoded_tag = 0x1100000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_values__by_double_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_values__by_double_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_values__by_double_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_values__by_double_entry__table = {
+static const char test__scalars__proto3__map_values__by_double_entry_x6c92d9af__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_values__by_double_entry_x6c92d9af__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_values__by_double_entry_x6c92d9af__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_values__by_double_entry_x6c92d9af__table = {
     .full_name = "test.scalars.proto3.MapValues.ByDoubleEntry",
-    .default_instance = &test__scalars__proto3__map_values__by_double_entry__default,
-    .fields = test__scalars__proto3__map_values__by_double_entry__fields,
+    .default_instance = &test__scalars__proto3__map_values__by_double_entry_x6c92d9af__default,
+    .fields = test__scalars__proto3__map_values__by_double_entry_x6c92d9af__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapValues__ByDoubleEntry),
+    .size = sizeof(Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByDoubleEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Scalars__Proto3__MapValues__ByDoubleEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af, key), 0),
+        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Scalars__Proto3__MapValues__ByDoubleEntryX6c92d9af, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_values__by_double_entry__name_text, .names = test__scalars__proto3__map_values__by_double_entry__name_entries, .order = test__scalars__proto3__map_values__by_double_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_values__by_double_entry_x6c92d9af__name_text, .names = test__scalars__proto3__map_values__by_double_entry_x6c92d9af__name_entries, .order = test__scalars__proto3__map_values__by_double_entry_x6c92d9af__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByFloatEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByFloatEntry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByFloatEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapValues__ByFloatEntry, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByFloatEntry, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByFloatEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByFloatEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByFloatEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByFloatEntry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96 *)0)->value)),
     "value of test.scalars.proto3.MapValues.ByFloatEntry");
-static const Test__Scalars__Proto3__MapValues__ByFloatEntry test__scalars__proto3__map_values__by_float_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_float_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_values__by_float_entry__fields[] = {
+static const Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96 test__scalars__proto3__map_values__by_float_entry_xead5cf96__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_float_entry_xead5cf96__descriptor)};
+static const LifelineField test__scalars__proto3__map_values__by_float_entry_xead5cf96__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByFloatEntry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_FLOAT, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_FLOAT),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByFloatEntry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96, value),
      .quantifier_offset = 0, .encoded_tag = 0x1500000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_values__by_float_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_values__by_float_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_values__by_float_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_values__by_float_entry__table = {
+static const char test__scalars__proto3__map_values__by_float_entry_xead5cf96__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_values__by_float_entry_xead5cf96__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_values__by_float_entry_xead5cf96__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_values__by_float_entry_xead5cf96__table = {
     .full_name = "test.scalars.proto3.MapValues.ByFloatEntry",
-    .default_instance = &test__scalars__proto3__map_values__by_float_entry__default,
-    .fields = test__scalars__proto3__map_values__by_float_entry__fields,
+    .default_instance = &test__scalars__proto3__map_values__by_float_entry_xead5cf96__default,
+    .fields = test__scalars__proto3__map_values__by_float_entry_xead5cf96__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapValues__ByFloatEntry),
+    .size = sizeof(Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByFloatEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Scalars__Proto3__MapValues__ByFloatEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96, key), 0),
+        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Scalars__Proto3__MapValues__ByFloatEntryXead5cf96, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_values__by_float_entry__name_text, .names = test__scalars__proto3__map_values__by_float_entry__name_entries, .order = test__scalars__proto3__map_values__by_float_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_values__by_float_entry_xead5cf96__name_text, .names = test__scalars__proto3__map_values__by_float_entry_xead5cf96__name_entries, .order = test__scalars__proto3__map_values__by_float_entry_xead5cf96__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByInt32Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByInt32Entry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByInt32Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapValues__ByInt32Entry, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByInt32Entry, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByInt32Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByInt32Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByInt32Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByInt32Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4 *)0)->value)),
     "value of test.scalars.proto3.MapValues.ByInt32Entry");
-static const Test__Scalars__Proto3__MapValues__ByInt32Entry test__scalars__proto3__map_values__by_int32_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_int32_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_values__by_int32_entry__fields[] = {
+static const Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4 test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__descriptor)};
+static const LifelineField test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByInt32Entry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByInt32Entry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_values__by_int32_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_values__by_int32_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_values__by_int32_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_values__by_int32_entry__table = {
+static const char test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__table = {
     .full_name = "test.scalars.proto3.MapValues.ByInt32Entry",
-    .default_instance = &test__scalars__proto3__map_values__by_int32_entry__default,
-    .fields = test__scalars__proto3__map_values__by_int32_entry__fields,
+    .default_instance = &test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__default,
+    .fields = test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapValues__ByInt32Entry),
+    .size = sizeof(Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByInt32Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto3__MapValues__ByInt32Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto3__MapValues__ByInt32EntryX3530ebf4, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_values__by_int32_entry__name_text, .names = test__scalars__proto3__map_values__by_int32_entry__name_entries, .order = test__scalars__proto3__map_values__by_int32_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__name_text, .names = test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__name_entries, .order = test__scalars__proto3__map_values__by_int32_entry_x3530ebf4__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByInt64Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByInt64Entry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByInt64Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapValues__ByInt64Entry, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByInt64Entry, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByInt64Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByInt64Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByInt64Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByInt64Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1 *)0)->value)),
     "value of test.scalars.proto3.MapValues.ByInt64Entry");
-static const Test__Scalars__Proto3__MapValues__ByInt64Entry test__scalars__proto3__map_values__by_int64_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_int64_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_values__by_int64_entry__fields[] = {
+static const Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1 test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__descriptor)};
+static const LifelineField test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByInt64Entry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT64),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByInt64Entry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_values__by_int64_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_values__by_int64_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_values__by_int64_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_values__by_int64_entry__table = {
+static const char test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__table = {
     .full_name = "test.scalars.proto3.MapValues.ByInt64Entry",
-    .default_instance = &test__scalars__proto3__map_values__by_int64_entry__default,
-    .fields = test__scalars__proto3__map_values__by_int64_entry__fields,
+    .default_instance = &test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__default,
+    .fields = test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapValues__ByInt64Entry),
+    .size = sizeof(Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByInt64Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto3__MapValues__ByInt64Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto3__MapValues__ByInt64EntryXfbaf85d1, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_values__by_int64_entry__name_text, .names = test__scalars__proto3__map_values__by_int64_entry__name_entries, .order = test__scalars__proto3__map_values__by_int64_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__name_text, .names = test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__name_entries, .order = test__scalars__proto3__map_values__by_int64_entry_xfbaf85d1__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByUint32Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByUint32Entry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByUint32Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapValues__ByUint32Entry, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByUint32Entry, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByUint32Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByUint32Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByUint32Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByUint32Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203 *)0)->value)),
     "value of test.scalars.proto3.MapValues.ByUint32Entry");
-static const Test__Scalars__Proto3__MapValues__ByUint32Entry test__scalars__proto3__map_values__by_uint32_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_uint32_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_values__by_uint32_entry__fields[] = {
+static const Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203 test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__descriptor)};
+static const LifelineField test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByUint32Entry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_UINT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByUint32Entry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_values__by_uint32_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_values__by_uint32_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_values__by_uint32_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_values__by_uint32_entry__table = {
+static const char test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__table = {
     .full_name = "test.scalars.proto3.MapValues.ByUint32Entry",
-    .default_instance = &test__scalars__proto3__map_values__by_uint32_entry__default,
-    .fields = test__scalars__proto3__map_values__by_uint32_entry__fields,
+    .default_instance = &test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__default,
+    .fields = test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapValues__ByUint32Entry),
+    .size = sizeof(Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByUint32Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto3__MapValues__ByUint32Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto3__MapValues__ByUint32EntryXf04ee203, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_values__by_uint32_entry__name_text, .names = test__scalars__proto3__map_values__by_uint32_entry__name_entries, .order = test__scalars__proto3__map_values__by_uint32_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__name_text, .names = test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__name_entries, .order = test__scalars__proto3__map_values__by_uint32_entry_xf04ee203__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByUint64Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByUint64Entry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByUint64Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapValues__ByUint64Entry, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByUint64Entry, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByUint64Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByUint64Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByUint64Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByUint64Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce *)0)->value)),
     "value of test.scalars.proto3.MapValues.ByUint64Entry");
-static const Test__Scalars__Proto3__MapValues__ByUint64Entry test__scalars__proto3__map_values__by_uint64_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_uint64_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_values__by_uint64_entry__fields[] = {
+static const Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__descriptor)};
+static const LifelineField test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByUint64Entry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_UINT64),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByUint64Entry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_values__by_uint64_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_values__by_uint64_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_values__by_uint64_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_values__by_uint64_entry__table = {
+static const char test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__table = {
     .full_name = "test.scalars.proto3.MapValues.ByUint64Entry",
-    .default_instance = &test__scalars__proto3__map_values__by_uint64_entry__default,
-    .fields = test__scalars__proto3__map_values__by_uint64_entry__fields,
+    .default_instance = &test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__default,
+    .fields = test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapValues__ByUint64Entry),
+    .size = sizeof(Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByUint64Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto3__MapValues__ByUint64Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto3__MapValues__ByUint64EntryX0eb7b8ce, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_values__by_uint64_entry__name_text, .names = test__scalars__proto3__map_values__by_uint64_entry__name_entries, .order = test__scalars__proto3__map_values__by_uint64_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__name_text, .names = test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__name_entries, .order = test__scalars__proto3__map_values__by_uint64_entry_x0eb7b8ce__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__BySint32Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.BySint32Entry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.BySint32Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapValues__BySint32Entry, value) == (offsetof(Test__Scalars__Proto3__MapValues__BySint32Entry, key) + sizeof(((Test__Scalars__Proto3__MapValues__BySint32Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySint32Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySint32Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySint32Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1, value) == (offsetof(Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1, key) + sizeof(((Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1 *)0)->value)),
     "value of test.scalars.proto3.MapValues.BySint32Entry");
-static const Test__Scalars__Proto3__MapValues__BySint32Entry test__scalars__proto3__map_values__by_sint32_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_sint32_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_values__by_sint32_entry__fields[] = {
+static const Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1 test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__descriptor)};
+static const LifelineField test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__BySint32Entry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_SINT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_SINT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__BySint32Entry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_values__by_sint32_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_values__by_sint32_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_values__by_sint32_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_values__by_sint32_entry__table = {
+static const char test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__table = {
     .full_name = "test.scalars.proto3.MapValues.BySint32Entry",
-    .default_instance = &test__scalars__proto3__map_values__by_sint32_entry__default,
-    .fields = test__scalars__proto3__map_values__by_sint32_entry__fields,
+    .default_instance = &test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__default,
+    .fields = test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapValues__BySint32Entry),
+    .size = sizeof(Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__BySint32Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(SINT32, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto3__MapValues__BySint32Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1, key), 0),
+        [2] = LIFELINE_DISPATCH(SINT32, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto3__MapValues__BySint32EntryXaf97ddd1, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_values__by_sint32_entry__name_text, .names = test__scalars__proto3__map_values__by_sint32_entry__name_entries, .order = test__scalars__proto3__map_values__by_sint32_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__name_text, .names = test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__name_entries, .order = test__scalars__proto3__map_values__by_sint32_entry_xaf97ddd1__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__BySint64Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.BySint64Entry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.BySint64Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapValues__BySint64Entry, value) == (offsetof(Test__Scalars__Proto3__MapValues__BySint64Entry, key) + sizeof(((Test__Scalars__Proto3__MapValues__BySint64Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySint64Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySint64Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySint64Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0, value) == (offsetof(Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0, key) + sizeof(((Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0 *)0)->value)),
     "value of test.scalars.proto3.MapValues.BySint64Entry");
-static const Test__Scalars__Proto3__MapValues__BySint64Entry test__scalars__proto3__map_values__by_sint64_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_sint64_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_values__by_sint64_entry__fields[] = {
+static const Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0 test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__descriptor)};
+static const LifelineField test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__BySint64Entry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_SINT64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_SINT64),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__BySint64Entry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_values__by_sint64_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_values__by_sint64_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_values__by_sint64_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_values__by_sint64_entry__table = {
+static const char test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__table = {
     .full_name = "test.scalars.proto3.MapValues.BySint64Entry",
-    .default_instance = &test__scalars__proto3__map_values__by_sint64_entry__default,
-    .fields = test__scalars__proto3__map_values__by_sint64_entry__fields,
+    .default_instance = &test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__default,
+    .fields = test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapValues__BySint64Entry),
+    .size = sizeof(Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__BySint64Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(SINT64, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto3__MapValues__BySint64Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0, key), 0),
+        [2] = LIFELINE_DISPATCH(SINT64, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto3__MapValues__BySint64EntryXc431e2b0, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_values__by_sint64_entry__name_text, .names = test__scalars__proto3__map_values__by_sint64_entry__name_entries, .order = test__scalars__proto3__map_values__by_sint64_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__name_text, .names = test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__name_entries, .order = test__scalars__proto3__map_values__by_sint64_entry_xc431e2b0__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByFixed32Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByFixed32Entry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByFixed32Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapValues__ByFixed32Entry, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByFixed32Entry, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByFixed32Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByFixed32Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByFixed32Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByFixed32Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1 *)0)->value)),
     "value of test.scalars.proto3.MapValues.ByFixed32Entry");
-static const Test__Scalars__Proto3__MapValues__ByFixed32Entry test__scalars__proto3__map_values__by_fixed32_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_fixed32_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_values__by_fixed32_entry__fields[] = {
+static const Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1 test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__descriptor)};
+static const LifelineField test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByFixed32Entry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_FIXED32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_FIXED32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByFixed32Entry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1, value),
      .quantifier_offset = 0, .encoded_tag = 0x1500000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_values__by_fixed32_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_values__by_fixed32_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_values__by_fixed32_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_values__by_fixed32_entry__table = {
+static const char test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__table = {
     .full_name = "test.scalars.proto3.MapValues.ByFixed32Entry",
-    .default_instance = &test__scalars__proto3__map_values__by_fixed32_entry__default,
-    .fields = test__scalars__proto3__map_values__by_fixed32_entry__fields,
+    .default_instance = &test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__default,
+    .fields = test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapValues__ByFixed32Entry),
+    .size = sizeof(Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByFixed32Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Scalars__Proto3__MapValues__ByFixed32Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1, key), 0),
+        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Scalars__Proto3__MapValues__ByFixed32EntryXaac553f1, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_values__by_fixed32_entry__name_text, .names = test__scalars__proto3__map_values__by_fixed32_entry__name_entries, .order = test__scalars__proto3__map_values__by_fixed32_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__name_text, .names = test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__name_entries, .order = test__scalars__proto3__map_values__by_fixed32_entry_xaac553f1__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByFixed64Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByFixed64Entry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByFixed64Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapValues__ByFixed64Entry, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByFixed64Entry, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByFixed64Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByFixed64Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByFixed64Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByFixed64Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0 *)0)->value)),
     "value of test.scalars.proto3.MapValues.ByFixed64Entry");
-static const Test__Scalars__Proto3__MapValues__ByFixed64Entry test__scalars__proto3__map_values__by_fixed64_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_fixed64_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_values__by_fixed64_entry__fields[] = {
+static const Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0 test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__descriptor)};
+static const LifelineField test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByFixed64Entry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_FIXED64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_FIXED64),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByFixed64Entry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0, value),
      .quantifier_offset = 0, .encoded_tag = 0x1100000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_values__by_fixed64_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_values__by_fixed64_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_values__by_fixed64_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_values__by_fixed64_entry__table = {
+static const char test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__table = {
     .full_name = "test.scalars.proto3.MapValues.ByFixed64Entry",
-    .default_instance = &test__scalars__proto3__map_values__by_fixed64_entry__default,
-    .fields = test__scalars__proto3__map_values__by_fixed64_entry__fields,
+    .default_instance = &test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__default,
+    .fields = test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapValues__ByFixed64Entry),
+    .size = sizeof(Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByFixed64Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Scalars__Proto3__MapValues__ByFixed64Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0, key), 0),
+        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Scalars__Proto3__MapValues__ByFixed64EntryX932047d0, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_values__by_fixed64_entry__name_text, .names = test__scalars__proto3__map_values__by_fixed64_entry__name_entries, .order = test__scalars__proto3__map_values__by_fixed64_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__name_text, .names = test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__name_entries, .order = test__scalars__proto3__map_values__by_fixed64_entry_x932047d0__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__BySfixed32Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.BySfixed32Entry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.BySfixed32Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapValues__BySfixed32Entry, value) == (offsetof(Test__Scalars__Proto3__MapValues__BySfixed32Entry, key) + sizeof(((Test__Scalars__Proto3__MapValues__BySfixed32Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySfixed32Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySfixed32Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySfixed32Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490, value) == (offsetof(Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490, key) + sizeof(((Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490 *)0)->value)),
     "value of test.scalars.proto3.MapValues.BySfixed32Entry");
-static const Test__Scalars__Proto3__MapValues__BySfixed32Entry test__scalars__proto3__map_values__by_sfixed32_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_sfixed32_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_values__by_sfixed32_entry__fields[] = {
+static const Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490 test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__descriptor)};
+static const LifelineField test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__BySfixed32Entry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_SFIXED32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_SFIXED32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__BySfixed32Entry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490, value),
      .quantifier_offset = 0, .encoded_tag = 0x1500000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_values__by_sfixed32_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_values__by_sfixed32_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_values__by_sfixed32_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_values__by_sfixed32_entry__table = {
+static const char test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__table = {
     .full_name = "test.scalars.proto3.MapValues.BySfixed32Entry",
-    .default_instance = &test__scalars__proto3__map_values__by_sfixed32_entry__default,
-    .fields = test__scalars__proto3__map_values__by_sfixed32_entry__fields,
+    .default_instance = &test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__default,
+    .fields = test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapValues__BySfixed32Entry),
+    .size = sizeof(Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__BySfixed32Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Scalars__Proto3__MapValues__BySfixed32Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490, key), 0),
+        [2] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0x15, 0, offsetof(Test__Scalars__Proto3__MapValues__BySfixed32EntryXb4919490, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_values__by_sfixed32_entry__name_text, .names = test__scalars__proto3__map_values__by_sfixed32_entry__name_entries, .order = test__scalars__proto3__map_values__by_sfixed32_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__name_text, .names = test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__name_entries, .order = test__scalars__proto3__map_values__by_sfixed32_entry_xb4919490__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__BySfixed64Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.BySfixed64Entry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.BySfixed64Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapValues__BySfixed64Entry, value) == (offsetof(Test__Scalars__Proto3__MapValues__BySfixed64Entry, key) + sizeof(((Test__Scalars__Proto3__MapValues__BySfixed64Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySfixed64Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySfixed64Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySfixed64Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd, value) == (offsetof(Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd, key) + sizeof(((Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd *)0)->value)),
     "value of test.scalars.proto3.MapValues.BySfixed64Entry");
-static const Test__Scalars__Proto3__MapValues__BySfixed64Entry test__scalars__proto3__map_values__by_sfixed64_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_sfixed64_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_values__by_sfixed64_entry__fields[] = {
+static const Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__descriptor)};
+static const LifelineField test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__BySfixed64Entry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_SFIXED64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_SFIXED64),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__BySfixed64Entry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd, value),
      .quantifier_offset = 0, .encoded_tag = 0x1100000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_values__by_sfixed64_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_values__by_sfixed64_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_values__by_sfixed64_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_values__by_sfixed64_entry__table = {
+static const char test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__table = {
     .full_name = "test.scalars.proto3.MapValues.BySfixed64Entry",
-    .default_instance = &test__scalars__proto3__map_values__by_sfixed64_entry__default,
-    .fields = test__scalars__proto3__map_values__by_sfixed64_entry__fields,
+    .default_instance = &test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__default,
+    .fields = test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapValues__BySfixed64Entry),
+    .size = sizeof(Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__BySfixed64Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Scalars__Proto3__MapValues__BySfixed64Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd, key), 0),
+        [2] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x11, 0, offsetof(Test__Scalars__Proto3__MapValues__BySfixed64EntryXb1649fbd, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_values__by_sfixed64_entry__name_text, .names = test__scalars__proto3__map_values__by_sfixed64_entry__name_entries, .order = test__scalars__proto3__map_values__by_sfixed64_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__name_text, .names = test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__name_entries, .order = test__scalars__proto3__map_values__by_sfixed64_entry_xb1649fbd__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByBoolEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByBoolEntry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByBoolEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapValues__ByBoolEntry, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByBoolEntry, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByBoolEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByBoolEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByBoolEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByBoolEntry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298 *)0)->value)),
     "value of test.scalars.proto3.MapValues.ByBoolEntry");
-static const Test__Scalars__Proto3__MapValues__ByBoolEntry test__scalars__proto3__map_values__by_bool_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_bool_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_values__by_bool_entry__fields[] = {
+static const Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298 test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__descriptor)};
+static const LifelineField test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByBoolEntry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_BOOL),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByBoolEntry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_values__by_bool_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_values__by_bool_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_values__by_bool_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_values__by_bool_entry__table = {
+static const char test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__table = {
     .full_name = "test.scalars.proto3.MapValues.ByBoolEntry",
-    .default_instance = &test__scalars__proto3__map_values__by_bool_entry__default,
-    .fields = test__scalars__proto3__map_values__by_bool_entry__fields,
+    .default_instance = &test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__default,
+    .fields = test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapValues__ByBoolEntry),
+    .size = sizeof(Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByBoolEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto3__MapValues__ByBoolEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298, key), 0),
+        [2] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto3__MapValues__ByBoolEntryXe1ca1298, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_values__by_bool_entry__name_text, .names = test__scalars__proto3__map_values__by_bool_entry__name_entries, .order = test__scalars__proto3__map_values__by_bool_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__name_text, .names = test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__name_entries, .order = test__scalars__proto3__map_values__by_bool_entry_xe1ca1298__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByStringEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByStringEntry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByStringEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapValues__ByStringEntry, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByStringEntry, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByStringEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByStringEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByStringEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByStringEntry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b *)0)->value)),
     "value of test.scalars.proto3.MapValues.ByStringEntry");
-static const Test__Scalars__Proto3__MapValues__ByStringEntry test__scalars__proto3__map_values__by_string_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_string_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_values__by_string_entry__fields[] = {
+static const Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b test__scalars__proto3__map_values__by_string_entry_x0b77192b__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_string_entry_x0b77192b__descriptor)};
+static const LifelineField test__scalars__proto3__map_values__by_string_entry_x0b77192b__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByStringEntry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByStringEntry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_values__by_string_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_values__by_string_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_values__by_string_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_values__by_string_entry__table = {
+static const char test__scalars__proto3__map_values__by_string_entry_x0b77192b__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_values__by_string_entry_x0b77192b__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_values__by_string_entry_x0b77192b__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_values__by_string_entry_x0b77192b__table = {
     .full_name = "test.scalars.proto3.MapValues.ByStringEntry",
-    .default_instance = &test__scalars__proto3__map_values__by_string_entry__default,
-    .fields = test__scalars__proto3__map_values__by_string_entry__fields,
+    .default_instance = &test__scalars__proto3__map_values__by_string_entry_x0b77192b__default,
+    .fields = test__scalars__proto3__map_values__by_string_entry_x0b77192b__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapValues__ByStringEntry),
+    .size = sizeof(Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByStringEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapValues__ByStringEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapValues__ByStringEntryX0b77192b, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_values__by_string_entry__name_text, .names = test__scalars__proto3__map_values__by_string_entry__name_entries, .order = test__scalars__proto3__map_values__by_string_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_values__by_string_entry_x0b77192b__name_text, .names = test__scalars__proto3__map_values__by_string_entry_x0b77192b__name_entries, .order = test__scalars__proto3__map_values__by_string_entry_x0b77192b__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByBytesEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByBytesEntry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByBytesEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapValues__ByBytesEntry, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByBytesEntry, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByBytesEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByBytesEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByBytesEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByBytesEntry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979 *)0)->value)),
     "value of test.scalars.proto3.MapValues.ByBytesEntry");
-static const Test__Scalars__Proto3__MapValues__ByBytesEntry test__scalars__proto3__map_values__by_bytes_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_bytes_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_values__by_bytes_entry__fields[] = {
+static const Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979 test__scalars__proto3__map_values__by_bytes_entry_x5238b979__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_bytes_entry_x5238b979__descriptor)};
+static const LifelineField test__scalars__proto3__map_values__by_bytes_entry_x5238b979__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByBytesEntry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_BYTES),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByBytesEntry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_values__by_bytes_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_values__by_bytes_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_values__by_bytes_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_values__by_bytes_entry__table = {
+static const char test__scalars__proto3__map_values__by_bytes_entry_x5238b979__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_values__by_bytes_entry_x5238b979__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_values__by_bytes_entry_x5238b979__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_values__by_bytes_entry_x5238b979__table = {
     .full_name = "test.scalars.proto3.MapValues.ByBytesEntry",
-    .default_instance = &test__scalars__proto3__map_values__by_bytes_entry__default,
-    .fields = test__scalars__proto3__map_values__by_bytes_entry__fields,
+    .default_instance = &test__scalars__proto3__map_values__by_bytes_entry_x5238b979__default,
+    .fields = test__scalars__proto3__map_values__by_bytes_entry_x5238b979__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapValues__ByBytesEntry),
+    .size = sizeof(Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByBytesEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapValues__ByBytesEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979, key), 0),
+        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapValues__ByBytesEntryX5238b979, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_values__by_bytes_entry__name_text, .names = test__scalars__proto3__map_values__by_bytes_entry__name_entries, .order = test__scalars__proto3__map_values__by_bytes_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_values__by_bytes_entry_x5238b979__name_text, .names = test__scalars__proto3__map_values__by_bytes_entry_x5238b979__name_entries, .order = test__scalars__proto3__map_values__by_bytes_entry_x5238b979__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByColorEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByColorEntry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByColorEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapValues__ByColorEntry, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByColorEntry, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByColorEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByColorEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByColorEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByColorEntry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d *)0)->value)),
     "value of test.scalars.proto3.MapValues.ByColorEntry");
-static const Test__Scalars__Proto3__MapValues__ByColorEntry test__scalars__proto3__map_values__by_color_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_color_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_values__by_color_entry__fields[] = {
+static const Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d test__scalars__proto3__map_values__by_color_entry_xd010b62d__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_color_entry_xd010b62d__descriptor)};
+static const LifelineField test__scalars__proto3__map_values__by_color_entry_xd010b62d__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByColorEntry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_ENUM),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByColorEntry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d, value),
      .quantifier_offset = 0, .encoded_tag = 0x1000000000000001,
      .message = NULL, .enumeration = &enum_0},
 };
-static const char test__scalars__proto3__map_values__by_color_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_values__by_color_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_values__by_color_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_values__by_color_entry__table = {
+static const char test__scalars__proto3__map_values__by_color_entry_xd010b62d__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_values__by_color_entry_xd010b62d__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_values__by_color_entry_xd010b62d__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_values__by_color_entry_xd010b62d__table = {
     .full_name = "test.scalars.proto3.MapValues.ByColorEntry",
-    .default_instance = &test__scalars__proto3__map_values__by_color_entry__default,
-    .fields = test__scalars__proto3__map_values__by_color_entry__fields,
+    .default_instance = &test__scalars__proto3__map_values__by_color_entry_xd010b62d__default,
+    .fields = test__scalars__proto3__map_values__by_color_entry_xd010b62d__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapValues__ByColorEntry),
+    .size = sizeof(Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByColorEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto3__MapValues__ByColorEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d, key), 0),
+        [2] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x10, 0, offsetof(Test__Scalars__Proto3__MapValues__ByColorEntryXd010b62d, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_values__by_color_entry__name_text, .names = test__scalars__proto3__map_values__by_color_entry__name_entries, .order = test__scalars__proto3__map_values__by_color_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_values__by_color_entry_xd010b62d__name_text, .names = test__scalars__proto3__map_values__by_color_entry_xd010b62d__name_entries, .order = test__scalars__proto3__map_values__by_color_entry_xd010b62d__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByPointEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByPointEntry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapValues.ByPointEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapValues__ByPointEntry, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByPointEntry, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByPointEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByPointEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByPointEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByPointEntry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a, value) == (offsetof(Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a, key) + sizeof(((Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a *)0)->value)),
     "value of test.scalars.proto3.MapValues.ByPointEntry");
-static const Test__Scalars__Proto3__MapValues__ByPointEntry test__scalars__proto3__map_values__by_point_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_point_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_values__by_point_entry__fields[] = {
+static const Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a test__scalars__proto3__map_values__by_point_entry_xed2ff36a__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_values__by_point_entry_xed2ff36a__descriptor)};
+static const LifelineField test__scalars__proto3__map_values__by_point_entry_xed2ff36a__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByPointEntry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByPointEntry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &test__scalars__proto3__point__table, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_values__by_point_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_values__by_point_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_values__by_point_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_values__by_point_entry__table = {
+static const char test__scalars__proto3__map_values__by_point_entry_xed2ff36a__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_values__by_point_entry_xed2ff36a__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_values__by_point_entry_xed2ff36a__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_values__by_point_entry_xed2ff36a__table = {
     .full_name = "test.scalars.proto3.MapValues.ByPointEntry",
-    .default_instance = &test__scalars__proto3__map_values__by_point_entry__default,
-    .fields = test__scalars__proto3__map_values__by_point_entry__fields,
+    .default_instance = &test__scalars__proto3__map_values__by_point_entry_xed2ff36a__default,
+    .fields = test__scalars__proto3__map_values__by_point_entry_xed2ff36a__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapValues__ByPointEntry),
+    .size = sizeof(Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByPointEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Scalars__Proto3__MapValues__ByPointEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Scalars__Proto3__MapValues__ByPointEntryXed2ff36a, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_values__by_point_entry__name_text, .names = test__scalars__proto3__map_values__by_point_entry__name_entries, .order = test__scalars__proto3__map_values__by_point_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_values__by_point_entry_xed2ff36a__name_text, .names = test__scalars__proto3__map_values__by_point_entry_xed2ff36a__name_entries, .order = test__scalars__proto3__map_values__by_point_entry_xed2ff36a__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
@@ -1649,62 +1649,62 @@ static const LifelineField test__scalars__proto3__map_keys__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapKeys, of_int32),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapKeys, n_of_int32), .encoded_tag = 0x0a00000000000001,
-     .message = &test__scalars__proto3__map_keys__of_int32_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__table, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapKeys, of_int64),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapKeys, n_of_int64), .encoded_tag = 0x1200000000000001,
-     .message = &test__scalars__proto3__map_keys__of_int64_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_keys__of_int64_entry_xd964679f__table, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapKeys, of_uint32),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapKeys, n_of_uint32), .encoded_tag = 0x1a00000000000001,
-     .message = &test__scalars__proto3__map_keys__of_uint32_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__table, .enumeration = NULL},
     {.number = 4, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapKeys, of_uint64),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapKeys, n_of_uint64), .encoded_tag = 0x2200000000000001,
-     .message = &test__scalars__proto3__map_keys__of_uint64_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__table, .enumeration = NULL},
     {.number = 5, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapKeys, of_sint32),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapKeys, n_of_sint32), .encoded_tag = 0x2a00000000000001,
-     .message = &test__scalars__proto3__map_keys__of_sint32_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__table, .enumeration = NULL},
     {.number = 6, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapKeys, of_sint64),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapKeys, n_of_sint64), .encoded_tag = 0x3200000000000001,
-     .message = &test__scalars__proto3__map_keys__of_sint64_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__table, .enumeration = NULL},
     {.number = 7, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapKeys, of_fixed32),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapKeys, n_of_fixed32), .encoded_tag = 0x3a00000000000001,
-     .message = &test__scalars__proto3__map_keys__of_fixed32_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__table, .enumeration = NULL},
     {.number = 8, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapKeys, of_fixed64),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapKeys, n_of_fixed64), .encoded_tag = 0x4200000000000001,
-     .message = &test__scalars__proto3__map_keys__of_fixed64_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__table, .enumeration = NULL},
     {.number = 9, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapKeys, of_sfixed32),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapKeys, n_of_sfixed32), .encoded_tag = 0x4a00000000000001,
-     .message = &test__scalars__proto3__map_keys__of_sfixed32_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__table, .enumeration = NULL},
     {.number = 10, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapKeys, of_sfixed64),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapKeys, n_of_sfixed64), .encoded_tag = 0x5200000000000001,
-     .message = &test__scalars__proto3__map_keys__of_sfixed64_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__table, .enumeration = NULL},
     {.number = 11, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapKeys, of_bool),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapKeys, n_of_bool), .encoded_tag = 0x5a00000000000001,
-     .message = &test__scalars__proto3__map_keys__of_bool_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_keys__of_bool_entry_xc986165e__table, .enumeration = NULL},
     {.number = 12, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_MAP,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Scalars__Proto3__MapKeys, of_string),
      .quantifier_offset = offsetof(Test__Scalars__Proto3__MapKeys, n_of_string), .encoded_tag = 0x6200000000000001,
-     .message = &test__scalars__proto3__map_keys__of_string_entry__table, .enumeration = NULL},
+     .message = &test__scalars__proto3__map_keys__of_string_entry_x501c85dd__table, .enumeration = NULL},
 };
 static const char test__scalars__proto3__map_keys__name_text[] = "of_int32\000ofInt32\000of_int64\000ofInt64\000of_uint32\000ofUint32\000of_uint64\000ofUint64\000of_sint32\000ofSint32\000of_sint64\000ofSint64\000of_fixed32\000ofFixed32\000of_fixed64\000ofFixed64\000of_sfixed32\000ofSfixed32\000of_sfixed64\000ofSfixed64\000of_bool\000ofBool\000of_string\000ofString";
 static const LifelineName test__scalars__proto3__map_keys__name_entries[] = {{0, 8}, {9, 7}, {17, 8}, {26, 7}, {34, 9}, {44, 8}, {53, 9}, {63, 8}, {72, 9}, {82, 8}, {91, 9}, {101, 8}, {110, 10}, {121, 9}, {131, 10}, {142, 9}, {152, 11}, {164, 10}, {175, 11}, {187, 10}, {198, 7}, {206, 6}, {213, 9}, {223, 8}};
@@ -1737,459 +1737,459 @@ const LifelineMessageTable test__scalars__proto3__map_keys__table = {
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfInt32Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfInt32Entry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfInt32Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapKeys__OfInt32Entry, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfInt32Entry, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfInt32Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfInt32Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfInt32Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfInt32Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e *)0)->value)),
     "value of test.scalars.proto3.MapKeys.OfInt32Entry");
-static const Test__Scalars__Proto3__MapKeys__OfInt32Entry test__scalars__proto3__map_keys__of_int32_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_int32_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_keys__of_int32_entry__fields[] = {
+static const Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__descriptor)};
+static const LifelineField test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfInt32Entry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfInt32Entry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_keys__of_int32_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_keys__of_int32_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_keys__of_int32_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_keys__of_int32_entry__table = {
+static const char test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__table = {
     .full_name = "test.scalars.proto3.MapKeys.OfInt32Entry",
-    .default_instance = &test__scalars__proto3__map_keys__of_int32_entry__default,
-    .fields = test__scalars__proto3__map_keys__of_int32_entry__fields,
+    .default_instance = &test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__default,
+    .fields = test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfInt32Entry),
+    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfInt32Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfInt32Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfInt32EntryX42675d2e, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_keys__of_int32_entry__name_text, .names = test__scalars__proto3__map_keys__of_int32_entry__name_entries, .order = test__scalars__proto3__map_keys__of_int32_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__name_text, .names = test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__name_entries, .order = test__scalars__proto3__map_keys__of_int32_entry_x42675d2e__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfInt64Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfInt64Entry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfInt64Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapKeys__OfInt64Entry, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfInt64Entry, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfInt64Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfInt64Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfInt64Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfInt64Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f *)0)->value)),
     "value of test.scalars.proto3.MapKeys.OfInt64Entry");
-static const Test__Scalars__Proto3__MapKeys__OfInt64Entry test__scalars__proto3__map_keys__of_int64_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_int64_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_keys__of_int64_entry__fields[] = {
+static const Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f test__scalars__proto3__map_keys__of_int64_entry_xd964679f__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_int64_entry_xd964679f__descriptor)};
+static const LifelineField test__scalars__proto3__map_keys__of_int64_entry_xd964679f__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_INT64),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfInt64Entry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfInt64Entry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_keys__of_int64_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_keys__of_int64_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_keys__of_int64_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_keys__of_int64_entry__table = {
+static const char test__scalars__proto3__map_keys__of_int64_entry_xd964679f__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_keys__of_int64_entry_xd964679f__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_keys__of_int64_entry_xd964679f__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_keys__of_int64_entry_xd964679f__table = {
     .full_name = "test.scalars.proto3.MapKeys.OfInt64Entry",
-    .default_instance = &test__scalars__proto3__map_keys__of_int64_entry__default,
-    .fields = test__scalars__proto3__map_keys__of_int64_entry__fields,
+    .default_instance = &test__scalars__proto3__map_keys__of_int64_entry_xd964679f__default,
+    .fields = test__scalars__proto3__map_keys__of_int64_entry_xd964679f__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfInt64Entry),
+    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfInt64Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfInt64Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfInt64EntryXd964679f, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_keys__of_int64_entry__name_text, .names = test__scalars__proto3__map_keys__of_int64_entry__name_entries, .order = test__scalars__proto3__map_keys__of_int64_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_keys__of_int64_entry_xd964679f__name_text, .names = test__scalars__proto3__map_keys__of_int64_entry_xd964679f__name_entries, .order = test__scalars__proto3__map_keys__of_int64_entry_xd964679f__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfUint32Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfUint32Entry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfUint32Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapKeys__OfUint32Entry, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfUint32Entry, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfUint32Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfUint32Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfUint32Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfUint32Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1 *)0)->value)),
     "value of test.scalars.proto3.MapKeys.OfUint32Entry");
-static const Test__Scalars__Proto3__MapKeys__OfUint32Entry test__scalars__proto3__map_keys__of_uint32_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_uint32_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_keys__of_uint32_entry__fields[] = {
+static const Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1 test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__descriptor)};
+static const LifelineField test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_UINT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfUint32Entry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfUint32Entry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_keys__of_uint32_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_keys__of_uint32_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_keys__of_uint32_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_keys__of_uint32_entry__table = {
+static const char test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__table = {
     .full_name = "test.scalars.proto3.MapKeys.OfUint32Entry",
-    .default_instance = &test__scalars__proto3__map_keys__of_uint32_entry__default,
-    .fields = test__scalars__proto3__map_keys__of_uint32_entry__fields,
+    .default_instance = &test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__default,
+    .fields = test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfUint32Entry),
+    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfUint32Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfUint32Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfUint32EntryX03d80cf1, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_keys__of_uint32_entry__name_text, .names = test__scalars__proto3__map_keys__of_uint32_entry__name_entries, .order = test__scalars__proto3__map_keys__of_uint32_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__name_text, .names = test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__name_entries, .order = test__scalars__proto3__map_keys__of_uint32_entry_x03d80cf1__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfUint64Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfUint64Entry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfUint64Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapKeys__OfUint64Entry, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfUint64Entry, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfUint64Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfUint64Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfUint64Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfUint64Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0 *)0)->value)),
     "value of test.scalars.proto3.MapKeys.OfUint64Entry");
-static const Test__Scalars__Proto3__MapKeys__OfUint64Entry test__scalars__proto3__map_keys__of_uint64_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_uint64_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_keys__of_uint64_entry__fields[] = {
+static const Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0 test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__descriptor)};
+static const LifelineField test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_UINT64),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfUint64Entry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfUint64Entry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_keys__of_uint64_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_keys__of_uint64_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_keys__of_uint64_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_keys__of_uint64_entry__table = {
+static const char test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__table = {
     .full_name = "test.scalars.proto3.MapKeys.OfUint64Entry",
-    .default_instance = &test__scalars__proto3__map_keys__of_uint64_entry__default,
-    .fields = test__scalars__proto3__map_keys__of_uint64_entry__fields,
+    .default_instance = &test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__default,
+    .fields = test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfUint64Entry),
+    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfUint64Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfUint64Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfUint64EntryXec3300d0, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_keys__of_uint64_entry__name_text, .names = test__scalars__proto3__map_keys__of_uint64_entry__name_entries, .order = test__scalars__proto3__map_keys__of_uint64_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__name_text, .names = test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__name_entries, .order = test__scalars__proto3__map_keys__of_uint64_entry_xec3300d0__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfSint32Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfSint32Entry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfSint32Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapKeys__OfSint32Entry, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfSint32Entry, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfSint32Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSint32Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSint32Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSint32Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3 *)0)->value)),
     "value of test.scalars.proto3.MapKeys.OfSint32Entry");
-static const Test__Scalars__Proto3__MapKeys__OfSint32Entry test__scalars__proto3__map_keys__of_sint32_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_sint32_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_keys__of_sint32_entry__fields[] = {
+static const Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3 test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__descriptor)};
+static const LifelineField test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_SINT32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_SINT32),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfSint32Entry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfSint32Entry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_keys__of_sint32_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_keys__of_sint32_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_keys__of_sint32_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_keys__of_sint32_entry__table = {
+static const char test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__table = {
     .full_name = "test.scalars.proto3.MapKeys.OfSint32Entry",
-    .default_instance = &test__scalars__proto3__map_keys__of_sint32_entry__default,
-    .fields = test__scalars__proto3__map_keys__of_sint32_entry__fields,
+    .default_instance = &test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__default,
+    .fields = test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfSint32Entry),
+    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(SINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfSint32Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfSint32Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(SINT32, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfSint32EntryX8cc293a3, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_keys__of_sint32_entry__name_text, .names = test__scalars__proto3__map_keys__of_sint32_entry__name_entries, .order = test__scalars__proto3__map_keys__of_sint32_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__name_text, .names = test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__name_entries, .order = test__scalars__proto3__map_keys__of_sint32_entry_x8cc293a3__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfSint64Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfSint64Entry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfSint64Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapKeys__OfSint64Entry, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfSint64Entry, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfSint64Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSint64Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSint64Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSint64Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee *)0)->value)),
     "value of test.scalars.proto3.MapKeys.OfSint64Entry");
-static const Test__Scalars__Proto3__MapKeys__OfSint64Entry test__scalars__proto3__map_keys__of_sint64_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_sint64_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_keys__of_sint64_entry__fields[] = {
+static const Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__descriptor)};
+static const LifelineField test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_SINT64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_SINT64),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfSint64Entry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfSint64Entry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_keys__of_sint64_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_keys__of_sint64_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_keys__of_sint64_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_keys__of_sint64_entry__table = {
+static const char test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__table = {
     .full_name = "test.scalars.proto3.MapKeys.OfSint64Entry",
-    .default_instance = &test__scalars__proto3__map_keys__of_sint64_entry__default,
-    .fields = test__scalars__proto3__map_keys__of_sint64_entry__fields,
+    .default_instance = &test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__default,
+    .fields = test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfSint64Entry),
+    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(SINT64, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfSint64Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfSint64Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(SINT64, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfSint64EntryX7fe992ee, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_keys__of_sint64_entry__name_text, .names = test__scalars__proto3__map_keys__of_sint64_entry__name_entries, .order = test__scalars__proto3__map_keys__of_sint64_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__name_text, .names = test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__name_entries, .order = test__scalars__proto3__map_keys__of_sint64_entry_x7fe992ee__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfFixed32Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfFixed32Entry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfFixed32Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapKeys__OfFixed32Entry, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfFixed32Entry, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfFixed32Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfFixed32Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfFixed32Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfFixed32Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753 *)0)->value)),
     "value of test.scalars.proto3.MapKeys.OfFixed32Entry");
-static const Test__Scalars__Proto3__MapKeys__OfFixed32Entry test__scalars__proto3__map_keys__of_fixed32_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_fixed32_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_keys__of_fixed32_entry__fields[] = {
+static const Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753 test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__descriptor)};
+static const LifelineField test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_FIXED32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_FIXED32),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfFixed32Entry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753, key),
      .quantifier_offset = 0, .encoded_tag = 0x0d00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfFixed32Entry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_keys__of_fixed32_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_keys__of_fixed32_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_keys__of_fixed32_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_keys__of_fixed32_entry__table = {
+static const char test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__table = {
     .full_name = "test.scalars.proto3.MapKeys.OfFixed32Entry",
-    .default_instance = &test__scalars__proto3__map_keys__of_fixed32_entry__default,
-    .fields = test__scalars__proto3__map_keys__of_fixed32_entry__fields,
+    .default_instance = &test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__default,
+    .fields = test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfFixed32Entry),
+    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0xD, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfFixed32Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfFixed32Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0xD, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfFixed32EntryX4b676753, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_keys__of_fixed32_entry__name_text, .names = test__scalars__proto3__map_keys__of_fixed32_entry__name_entries, .order = test__scalars__proto3__map_keys__of_fixed32_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__name_text, .names = test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__name_entries, .order = test__scalars__proto3__map_keys__of_fixed32_entry_x4b676753__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfFixed64Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfFixed64Entry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfFixed64Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapKeys__OfFixed64Entry, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfFixed64Entry, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfFixed64Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfFixed64Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfFixed64Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfFixed64Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de *)0)->value)),
     "value of test.scalars.proto3.MapKeys.OfFixed64Entry");
-static const Test__Scalars__Proto3__MapKeys__OfFixed64Entry test__scalars__proto3__map_keys__of_fixed64_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_fixed64_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_keys__of_fixed64_entry__fields[] = {
+static const Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__descriptor)};
+static const LifelineField test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_FIXED64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_FIXED64),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfFixed64Entry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de, key),
      .quantifier_offset = 0, .encoded_tag = 0x0900000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfFixed64Entry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_keys__of_fixed64_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_keys__of_fixed64_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_keys__of_fixed64_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_keys__of_fixed64_entry__table = {
+static const char test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__table = {
     .full_name = "test.scalars.proto3.MapKeys.OfFixed64Entry",
-    .default_instance = &test__scalars__proto3__map_keys__of_fixed64_entry__default,
-    .fields = test__scalars__proto3__map_keys__of_fixed64_entry__fields,
+    .default_instance = &test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__default,
+    .fields = test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfFixed64Entry),
+    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x9, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfFixed64Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfFixed64Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x9, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfFixed64EntryX8049f1de, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_keys__of_fixed64_entry__name_text, .names = test__scalars__proto3__map_keys__of_fixed64_entry__name_entries, .order = test__scalars__proto3__map_keys__of_fixed64_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__name_text, .names = test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__name_entries, .order = test__scalars__proto3__map_keys__of_fixed64_entry_x8049f1de__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed32Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfSfixed32Entry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfSfixed32Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed32Entry, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed32Entry, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfSfixed32Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSfixed32Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSfixed32Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSfixed32Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32 *)0)->value)),
     "value of test.scalars.proto3.MapKeys.OfSfixed32Entry");
-static const Test__Scalars__Proto3__MapKeys__OfSfixed32Entry test__scalars__proto3__map_keys__of_sfixed32_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_sfixed32_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_keys__of_sfixed32_entry__fields[] = {
+static const Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32 test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__descriptor)};
+static const LifelineField test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_SFIXED32, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_SFIXED32),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed32Entry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32, key),
      .quantifier_offset = 0, .encoded_tag = 0x0d00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed32Entry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_keys__of_sfixed32_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_keys__of_sfixed32_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_keys__of_sfixed32_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_keys__of_sfixed32_entry__table = {
+static const char test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__table = {
     .full_name = "test.scalars.proto3.MapKeys.OfSfixed32Entry",
-    .default_instance = &test__scalars__proto3__map_keys__of_sfixed32_entry__default,
-    .fields = test__scalars__proto3__map_keys__of_sfixed32_entry__fields,
+    .default_instance = &test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__default,
+    .fields = test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfSfixed32Entry),
+    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0xD, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed32Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed32Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(FIXED32, PLAIN, 0xD, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed32EntryX9fc87b32, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_keys__of_sfixed32_entry__name_text, .names = test__scalars__proto3__map_keys__of_sfixed32_entry__name_entries, .order = test__scalars__proto3__map_keys__of_sfixed32_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__name_text, .names = test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__name_entries, .order = test__scalars__proto3__map_keys__of_sfixed32_entry_x9fc87b32__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed64Entry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfSfixed64Entry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfSfixed64Entry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed64Entry, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed64Entry, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfSfixed64Entry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSfixed64Entry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSfixed64Entry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSfixed64Entry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3 *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3 *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3 *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3 *)0)->value)),
     "value of test.scalars.proto3.MapKeys.OfSfixed64Entry");
-static const Test__Scalars__Proto3__MapKeys__OfSfixed64Entry test__scalars__proto3__map_keys__of_sfixed64_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_sfixed64_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_keys__of_sfixed64_entry__fields[] = {
+static const Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3 test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__descriptor)};
+static const LifelineField test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_SFIXED64, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_SFIXED64),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed64Entry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3, key),
      .quantifier_offset = 0, .encoded_tag = 0x0900000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed64Entry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_keys__of_sfixed64_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_keys__of_sfixed64_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_keys__of_sfixed64_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_keys__of_sfixed64_entry__table = {
+static const char test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__table = {
     .full_name = "test.scalars.proto3.MapKeys.OfSfixed64Entry",
-    .default_instance = &test__scalars__proto3__map_keys__of_sfixed64_entry__default,
-    .fields = test__scalars__proto3__map_keys__of_sfixed64_entry__fields,
+    .default_instance = &test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__default,
+    .fields = test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfSfixed64Entry),
+    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x9, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed64Entry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed64Entry, value), 0),
+        [1] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x9, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfSfixed64EntryX07564dd3, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_keys__of_sfixed64_entry__name_text, .names = test__scalars__proto3__map_keys__of_sfixed64_entry__name_entries, .order = test__scalars__proto3__map_keys__of_sfixed64_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__name_text, .names = test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__name_entries, .order = test__scalars__proto3__map_keys__of_sfixed64_entry_x07564dd3__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfBoolEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfBoolEntry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfBoolEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapKeys__OfBoolEntry, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfBoolEntry, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfBoolEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfBoolEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfBoolEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfBoolEntry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e *)0)->value)),
     "value of test.scalars.proto3.MapKeys.OfBoolEntry");
-static const Test__Scalars__Proto3__MapKeys__OfBoolEntry test__scalars__proto3__map_keys__of_bool_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_bool_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_keys__of_bool_entry__fields[] = {
+static const Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e test__scalars__proto3__map_keys__of_bool_entry_xc986165e__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_bool_entry_xc986165e__descriptor)};
+static const LifelineField test__scalars__proto3__map_keys__of_bool_entry_xc986165e__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_BOOL),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfBoolEntry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e, key),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfBoolEntry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_keys__of_bool_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_keys__of_bool_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_keys__of_bool_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_keys__of_bool_entry__table = {
+static const char test__scalars__proto3__map_keys__of_bool_entry_xc986165e__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_keys__of_bool_entry_xc986165e__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_keys__of_bool_entry_xc986165e__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_keys__of_bool_entry_xc986165e__table = {
     .full_name = "test.scalars.proto3.MapKeys.OfBoolEntry",
-    .default_instance = &test__scalars__proto3__map_keys__of_bool_entry__default,
-    .fields = test__scalars__proto3__map_keys__of_bool_entry__fields,
+    .default_instance = &test__scalars__proto3__map_keys__of_bool_entry_xc986165e__default,
+    .fields = test__scalars__proto3__map_keys__of_bool_entry_xc986165e__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfBoolEntry),
+    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfBoolEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfBoolEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x8, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfBoolEntryXc986165e, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_keys__of_bool_entry__name_text, .names = test__scalars__proto3__map_keys__of_bool_entry__name_entries, .order = test__scalars__proto3__map_keys__of_bool_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_keys__of_bool_entry_xc986165e__name_text, .names = test__scalars__proto3__map_keys__of_bool_entry_xc986165e__name_entries, .order = test__scalars__proto3__map_keys__of_bool_entry_xc986165e__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 
-_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfStringEntry, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfStringEntry");
+_Static_assert(offsetof(Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd, key) == sizeof(ProtobufCMessage), "key of test.scalars.proto3.MapKeys.OfStringEntry");
 _Static_assert(
-    offsetof(Test__Scalars__Proto3__MapKeys__OfStringEntry, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfStringEntry, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfStringEntry *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfStringEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfStringEntry *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfStringEntry *)0)->value)),
+    offsetof(Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd, value) == (offsetof(Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd, key) + sizeof(((Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd *)0)->key) + _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd *)0)->value)) * _Alignof(__typeof__(((Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd *)0)->value)),
     "value of test.scalars.proto3.MapKeys.OfStringEntry");
-static const Test__Scalars__Proto3__MapKeys__OfStringEntry test__scalars__proto3__map_keys__of_string_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_string_entry__descriptor)};
-static const LifelineField test__scalars__proto3__map_keys__of_string_entry__fields[] = {
+static const Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd test__scalars__proto3__map_keys__of_string_entry_x501c85dd__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__scalars__proto3__map_keys__of_string_entry_x501c85dd__descriptor)};
+static const LifelineField test__scalars__proto3__map_keys__of_string_entry_x501c85dd__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfStringEntry, key),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfStringEntry, value),
+     .offset = offsetof(Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__scalars__proto3__map_keys__of_string_entry__name_text[] = "key\000value";
-static const LifelineName test__scalars__proto3__map_keys__of_string_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__scalars__proto3__map_keys__of_string_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__scalars__proto3__map_keys__of_string_entry__table = {
+static const char test__scalars__proto3__map_keys__of_string_entry_x501c85dd__name_text[] = "key\000value";
+static const LifelineName test__scalars__proto3__map_keys__of_string_entry_x501c85dd__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__scalars__proto3__map_keys__of_string_entry_x501c85dd__name_order[] = {0, 2};
+const LifelineMessageTable test__scalars__proto3__map_keys__of_string_entry_x501c85dd__table = {
     .full_name = "test.scalars.proto3.MapKeys.OfStringEntry",
-    .default_instance = &test__scalars__proto3__map_keys__of_string_entry__default,
-    .fields = test__scalars__proto3__map_keys__of_string_entry__fields,
+    .default_instance = &test__scalars__proto3__map_keys__of_string_entry_x501c85dd__default,
+    .fields = test__scalars__proto3__map_keys__of_string_entry_x501c85dd__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfStringEntry),
+    .size = sizeof(Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfStringEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfStringEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Scalars__Proto3__MapKeys__OfStringEntryX501c85dd, value), 0),
     },
-    .names = {.text = test__scalars__proto3__map_keys__of_string_entry__name_text, .names = test__scalars__proto3__map_keys__of_string_entry__name_entries, .order = test__scalars__proto3__map_keys__of_string_entry__name_order, .order_count = 2},
+    .names = {.text = test__scalars__proto3__map_keys__of_string_entry_x501c85dd__name_text, .names = test__scalars__proto3__map_keys__of_string_entry_x501c85dd__name_entries, .order = test__scalars__proto3__map_keys__of_string_entry_x501c85dd__name_order, .order_count = 2},
     .file = &lifeline_file_test_2fscalars_2fproto3,
 };
 

@@ -73,7 +73,7 @@ static const LifelineFile *const lifeline_file_test_2frealistic_2fchat_dependenc
 static const LifelineMessageTable *const lifeline_file_test_2frealistic_2fchat_messages[] = {
     &test__realistic__chat__person__table,
     &test__realistic__chat__line__table,
-    &test__realistic__chat__line__picture__table,
+    &test__realistic__chat__line__picture_x108bd0fb__table,
     &test__realistic__chat__join_request__table,
     &test__realistic__chat__join_reply__table,
     &test__realistic__chat__history_request__table,
@@ -152,7 +152,7 @@ static const LifelineField test__realistic__chat__line__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Realistic__Chat__Line, picture),
      .quantifier_offset = offsetof(Test__Realistic__Chat__Line, content_case), .encoded_tag = 0x2a00000000000001,
-     .message = &test__realistic__chat__line__picture__table, .enumeration = NULL},
+     .message = &test__realistic__chat__line__picture_x108bd0fb__table, .enumeration = NULL},
     {.number = 6, .type = LIFELINE_TYPE_UINT64, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_UINT64),
      .offset = offsetof(Test__Realistic__Chat__Line, deletion),
@@ -190,49 +190,49 @@ const LifelineMessageTable test__realistic__chat__line__table = {
     .file = &lifeline_file_test_2frealistic_2fchat,
 };
 
-static const Test__Realistic__Chat__Line__Picture test__realistic__chat__line__picture__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__chat__line__picture__descriptor)};
-static const LifelineField test__realistic__chat__line__picture__fields[] = {
+static const Test__Realistic__Chat__Line__PictureX108bd0fb test__realistic__chat__line__picture_x108bd0fb__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__chat__line__picture_x108bd0fb__descriptor)};
+static const LifelineField test__realistic__chat__line__picture_x108bd0fb__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
-     .offset = offsetof(Test__Realistic__Chat__Line__Picture, thumbnail),
+     .offset = offsetof(Test__Realistic__Chat__Line__PictureX108bd0fb, thumbnail),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Realistic__Chat__Line__Picture, url),
+     .offset = offsetof(Test__Realistic__Chat__Line__PictureX108bd0fb, url),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT32),
-     .offset = offsetof(Test__Realistic__Chat__Line__Picture, width),
+     .offset = offsetof(Test__Realistic__Chat__Line__PictureX108bd0fb, width),
      .quantifier_offset = 0, .encoded_tag = 0x1800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 4, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT32),
-     .offset = offsetof(Test__Realistic__Chat__Line__Picture, height),
+     .offset = offsetof(Test__Realistic__Chat__Line__PictureX108bd0fb, height),
      .quantifier_offset = 0, .encoded_tag = 0x2000000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__realistic__chat__line__picture__name_text[] = "thumbnail\000url\000width\000height";
-static const LifelineName test__realistic__chat__line__picture__name_entries[] = {{0, 9}, {0, 9}, {10, 3}, {10, 3}, {14, 5}, {14, 5}, {20, 6}, {20, 6}};
-static const uint32_t test__realistic__chat__line__picture__name_order[] = {2, 4, 6, 0};
-const LifelineMessageTable test__realistic__chat__line__picture__table = {
+static const char test__realistic__chat__line__picture_x108bd0fb__name_text[] = "thumbnail\000url\000width\000height";
+static const LifelineName test__realistic__chat__line__picture_x108bd0fb__name_entries[] = {{0, 9}, {0, 9}, {10, 3}, {10, 3}, {14, 5}, {14, 5}, {20, 6}, {20, 6}};
+static const uint32_t test__realistic__chat__line__picture_x108bd0fb__name_order[] = {2, 4, 6, 0};
+const LifelineMessageTable test__realistic__chat__line__picture_x108bd0fb__table = {
     .full_name = "test.realistic.chat.Line.Picture",
-    .default_instance = &test__realistic__chat__line__picture__default,
-    .fields = test__realistic__chat__line__picture__fields,
+    .default_instance = &test__realistic__chat__line__picture_x108bd0fb__default,
+    .fields = test__realistic__chat__line__picture_x108bd0fb__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 4,
     .dense_count = 4,
-    .size = sizeof(Test__Realistic__Chat__Line__Picture),
+    .size = sizeof(Test__Realistic__Chat__Line__PictureX108bd0fb),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Realistic__Chat__Line__Picture, thumbnail), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Realistic__Chat__Line__Picture, url), 0),
-        [3] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x18, 0, offsetof(Test__Realistic__Chat__Line__Picture, width), 0),
-        [4] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x20, 0, offsetof(Test__Realistic__Chat__Line__Picture, height), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Realistic__Chat__Line__PictureX108bd0fb, thumbnail), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Realistic__Chat__Line__PictureX108bd0fb, url), 0),
+        [3] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x18, 0, offsetof(Test__Realistic__Chat__Line__PictureX108bd0fb, width), 0),
+        [4] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x20, 0, offsetof(Test__Realistic__Chat__Line__PictureX108bd0fb, height), 0),
     },
-    .names = {.text = test__realistic__chat__line__picture__name_text, .names = test__realistic__chat__line__picture__name_entries, .order = test__realistic__chat__line__picture__name_order, .order_count = 4},
+    .names = {.text = test__realistic__chat__line__picture_x108bd0fb__name_text, .names = test__realistic__chat__line__picture_x108bd0fb__name_entries, .order = test__realistic__chat__line__picture_x108bd0fb__name_order, .order_count = 4},
     .file = &lifeline_file_test_2frealistic_2fchat,
 };
 

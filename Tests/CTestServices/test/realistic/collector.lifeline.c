@@ -119,8 +119,8 @@ static const LifelineMessageTable *const lifeline_file_test_2frealistic_2fcollec
     &test__realistic__collector__resource__table,
     &test__realistic__collector__scope__table,
     &test__realistic__collector__span__table,
-    &test__realistic__collector__span__event__table,
-    &test__realistic__collector__span__link__table,
+    &test__realistic__collector__span__event_x1d5e285a__table,
+    &test__realistic__collector__span__link_xc4631e66__table,
     &test__realistic__collector__status__table,
     &test__realistic__collector__scope_spans__table,
     &test__realistic__collector__resource_spans__table,
@@ -413,12 +413,12 @@ static const LifelineField test__realistic__collector__span__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Realistic__Collector__Span, events),
      .quantifier_offset = offsetof(Test__Realistic__Collector__Span, n_events), .encoded_tag = 0x5a00000000000001,
-     .message = &test__realistic__collector__span__event__table, .enumeration = NULL},
+     .message = &test__realistic__collector__span__event_x1d5e285a__table, .enumeration = NULL},
     {.number = 13, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Realistic__Collector__Span, links),
      .quantifier_offset = offsetof(Test__Realistic__Collector__Span, n_links), .encoded_tag = 0x6a00000000000001,
-     .message = &test__realistic__collector__span__link__table, .enumeration = NULL},
+     .message = &test__realistic__collector__span__link_xc4631e66__table, .enumeration = NULL},
     {.number = 15, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Realistic__Collector__Span, status),
@@ -462,77 +462,77 @@ const LifelineMessageTable test__realistic__collector__span__table = {
     .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
-static const Test__Realistic__Collector__Span__Event test__realistic__collector__span__event__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__span__event__descriptor)};
-static const LifelineField test__realistic__collector__span__event__fields[] = {
+static const Test__Realistic__Collector__Span__EventX1d5e285a test__realistic__collector__span__event_x1d5e285a__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__span__event_x1d5e285a__descriptor)};
+static const LifelineField test__realistic__collector__span__event_x1d5e285a__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_FIXED64, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_FIXED64),
-     .offset = offsetof(Test__Realistic__Collector__Span__Event, time_unix_nano),
+     .offset = offsetof(Test__Realistic__Collector__Span__EventX1d5e285a, time_unix_nano),
      .quantifier_offset = 0, .encoded_tag = 0x0900000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Realistic__Collector__Span__Event, name),
+     .offset = offsetof(Test__Realistic__Collector__Span__EventX1d5e285a, name),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .form = 0,
-     .offset = offsetof(Test__Realistic__Collector__Span__Event, attributes),
-     .quantifier_offset = offsetof(Test__Realistic__Collector__Span__Event, n_attributes), .encoded_tag = 0x1a00000000000001,
+     .offset = offsetof(Test__Realistic__Collector__Span__EventX1d5e285a, attributes),
+     .quantifier_offset = offsetof(Test__Realistic__Collector__Span__EventX1d5e285a, n_attributes), .encoded_tag = 0x1a00000000000001,
      .message = &test__realistic__collector__attribute__table, .enumeration = NULL},
 };
-static const char test__realistic__collector__span__event__name_text[] = "time_unix_nano\000timeUnixNano\000name\000attributes";
-static const LifelineName test__realistic__collector__span__event__name_entries[] = {{0, 14}, {15, 12}, {28, 4}, {28, 4}, {33, 10}, {33, 10}};
-static const uint32_t test__realistic__collector__span__event__name_order[] = {2, 4, 1, 0};
-const LifelineMessageTable test__realistic__collector__span__event__table = {
+static const char test__realistic__collector__span__event_x1d5e285a__name_text[] = "time_unix_nano\000timeUnixNano\000name\000attributes";
+static const LifelineName test__realistic__collector__span__event_x1d5e285a__name_entries[] = {{0, 14}, {15, 12}, {28, 4}, {28, 4}, {33, 10}, {33, 10}};
+static const uint32_t test__realistic__collector__span__event_x1d5e285a__name_order[] = {2, 4, 1, 0};
+const LifelineMessageTable test__realistic__collector__span__event_x1d5e285a__table = {
     .full_name = "test.realistic.collector.Span.Event",
-    .default_instance = &test__realistic__collector__span__event__default,
-    .fields = test__realistic__collector__span__event__fields,
+    .default_instance = &test__realistic__collector__span__event_x1d5e285a__default,
+    .fields = test__realistic__collector__span__event_x1d5e285a__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 3,
     .dense_count = 3,
-    .size = sizeof(Test__Realistic__Collector__Span__Event),
+    .size = sizeof(Test__Realistic__Collector__Span__EventX1d5e285a),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x9, 0, offsetof(Test__Realistic__Collector__Span__Event, time_unix_nano), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Realistic__Collector__Span__Event, name), 0),
-        [3] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x1A, 2, offsetof(Test__Realistic__Collector__Span__Event, attributes), offsetof(Test__Realistic__Collector__Span__Event, n_attributes)),
+        [1] = LIFELINE_DISPATCH(FIXED64, PLAIN, 0x9, 0, offsetof(Test__Realistic__Collector__Span__EventX1d5e285a, time_unix_nano), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Realistic__Collector__Span__EventX1d5e285a, name), 0),
+        [3] = LIFELINE_DISPATCH(MESSAGE, REPEATED, 0x1A, 2, offsetof(Test__Realistic__Collector__Span__EventX1d5e285a, attributes), offsetof(Test__Realistic__Collector__Span__EventX1d5e285a, n_attributes)),
     },
-    .names = {.text = test__realistic__collector__span__event__name_text, .names = test__realistic__collector__span__event__name_entries, .order = test__realistic__collector__span__event__name_order, .order_count = 4},
+    .names = {.text = test__realistic__collector__span__event_x1d5e285a__name_text, .names = test__realistic__collector__span__event_x1d5e285a__name_entries, .order = test__realistic__collector__span__event_x1d5e285a__name_order, .order_count = 4},
     .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 
-static const Test__Realistic__Collector__Span__Link test__realistic__collector__span__link__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__span__link__descriptor)};
-static const LifelineField test__realistic__collector__span__link__fields[] = {
+static const Test__Realistic__Collector__Span__LinkXc4631e66 test__realistic__collector__span__link_xc4631e66__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__collector__span__link_xc4631e66__descriptor)};
+static const LifelineField test__realistic__collector__span__link_xc4631e66__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
-     .offset = offsetof(Test__Realistic__Collector__Span__Link, trace_id),
+     .offset = offsetof(Test__Realistic__Collector__Span__LinkXc4631e66, trace_id),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
-     .offset = offsetof(Test__Realistic__Collector__Span__Link, span_id),
+     .offset = offsetof(Test__Realistic__Collector__Span__LinkXc4631e66, span_id),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__realistic__collector__span__link__name_text[] = "trace_id\000traceId\000span_id\000spanId";
-static const LifelineName test__realistic__collector__span__link__name_entries[] = {{0, 8}, {9, 7}, {17, 7}, {25, 6}};
-static const uint32_t test__realistic__collector__span__link__name_order[] = {3, 2, 1, 0};
-const LifelineMessageTable test__realistic__collector__span__link__table = {
+static const char test__realistic__collector__span__link_xc4631e66__name_text[] = "trace_id\000traceId\000span_id\000spanId";
+static const LifelineName test__realistic__collector__span__link_xc4631e66__name_entries[] = {{0, 8}, {9, 7}, {17, 7}, {25, 6}};
+static const uint32_t test__realistic__collector__span__link_xc4631e66__name_order[] = {3, 2, 1, 0};
+const LifelineMessageTable test__realistic__collector__span__link_xc4631e66__table = {
     .full_name = "test.realistic.collector.Span.Link",
-    .default_instance = &test__realistic__collector__span__link__default,
-    .fields = test__realistic__collector__span__link__fields,
+    .default_instance = &test__realistic__collector__span__link_xc4631e66__default,
+    .fields = test__realistic__collector__span__link_xc4631e66__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Realistic__Collector__Span__Link),
+    .size = sizeof(Test__Realistic__Collector__Span__LinkXc4631e66),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Realistic__Collector__Span__Link, trace_id), 0),
-        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Realistic__Collector__Span__Link, span_id), 0),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Realistic__Collector__Span__LinkXc4631e66, trace_id), 0),
+        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Realistic__Collector__Span__LinkXc4631e66, span_id), 0),
     },
-    .names = {.text = test__realistic__collector__span__link__name_text, .names = test__realistic__collector__span__link__name_entries, .order = test__realistic__collector__span__link__name_order, .order_count = 4},
+    .names = {.text = test__realistic__collector__span__link_xc4631e66__name_text, .names = test__realistic__collector__span__link_xc4631e66__name_entries, .order = test__realistic__collector__span__link_xc4631e66__name_order, .order_count = 4},
     .file = &lifeline_file_test_2frealistic_2fcollector,
 };
 

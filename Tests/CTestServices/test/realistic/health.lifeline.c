@@ -44,7 +44,7 @@ static const LifelineMessageTable *const lifeline_file_test_2frealistic_2fhealth
     &test__realistic__health__probe_reply__table,
     &test__realistic__health__probe_all_request__table,
     &test__realistic__health__probe_all_reply__table,
-    &test__realistic__health__probe_all_reply__components_entry__table,
+    &test__realistic__health__probe_all_reply__components_entry_x9639c18a__table,
 };
 const LifelineFile lifeline_file_test_2frealistic_2fhealth = {
     .path = "test/realistic/health.proto", .bytes = lifeline_file_test_2frealistic_2fhealth_bytes, .count = 774,
@@ -127,7 +127,7 @@ static const LifelineField test__realistic__health__probe_all_reply__fields[] = 
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Realistic__Health__ProbeAllReply, components),
      .quantifier_offset = offsetof(Test__Realistic__Health__ProbeAllReply, n_components), .encoded_tag = 0x0a00000000000001,
-     .message = &test__realistic__health__probe_all_reply__components_entry__table, .enumeration = NULL},
+     .message = &test__realistic__health__probe_all_reply__components_entry_x9639c18a__table, .enumeration = NULL},
 };
 static const char test__realistic__health__probe_all_reply__name_text[] = "components";
 static const LifelineName test__realistic__health__probe_all_reply__name_entries[] = {{0, 10}, {0, 10}};
@@ -149,41 +149,41 @@ const LifelineMessageTable test__realistic__health__probe_all_reply__table = {
     .file = &lifeline_file_test_2frealistic_2fhealth,
 };
 
-_Static_assert(offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntry, key) == sizeof(ProtobufCMessage), "key of test.realistic.health.ProbeAllReply.ComponentsEntry");
+_Static_assert(offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a, key) == sizeof(ProtobufCMessage), "key of test.realistic.health.ProbeAllReply.ComponentsEntry");
 _Static_assert(
-    offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntry, value) == (offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntry, key) + sizeof(((Test__Realistic__Health__ProbeAllReply__ComponentsEntry *)0)->key) + _Alignof(__typeof__(((Test__Realistic__Health__ProbeAllReply__ComponentsEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Realistic__Health__ProbeAllReply__ComponentsEntry *)0)->value)) * _Alignof(__typeof__(((Test__Realistic__Health__ProbeAllReply__ComponentsEntry *)0)->value)),
+    offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a, value) == (offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a, key) + sizeof(((Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a *)0)->key) + _Alignof(__typeof__(((Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a *)0)->value)) * _Alignof(__typeof__(((Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a *)0)->value)),
     "value of test.realistic.health.ProbeAllReply.ComponentsEntry");
-static const Test__Realistic__Health__ProbeAllReply__ComponentsEntry test__realistic__health__probe_all_reply__components_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__health__probe_all_reply__components_entry__descriptor)};
-static const LifelineField test__realistic__health__probe_all_reply__components_entry__fields[] = {
+static const Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a test__realistic__health__probe_all_reply__components_entry_x9639c18a__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__health__probe_all_reply__components_entry_x9639c18a__descriptor)};
+static const LifelineField test__realistic__health__probe_all_reply__components_entry_x9639c18a__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntry, key),
+     .offset = offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntry, value),
+     .offset = offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = &test__realistic__health__probe_reply__table, .enumeration = NULL},
 };
-static const char test__realistic__health__probe_all_reply__components_entry__name_text[] = "key\000value";
-static const LifelineName test__realistic__health__probe_all_reply__components_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__realistic__health__probe_all_reply__components_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__realistic__health__probe_all_reply__components_entry__table = {
+static const char test__realistic__health__probe_all_reply__components_entry_x9639c18a__name_text[] = "key\000value";
+static const LifelineName test__realistic__health__probe_all_reply__components_entry_x9639c18a__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__realistic__health__probe_all_reply__components_entry_x9639c18a__name_order[] = {0, 2};
+const LifelineMessageTable test__realistic__health__probe_all_reply__components_entry_x9639c18a__table = {
     .full_name = "test.realistic.health.ProbeAllReply.ComponentsEntry",
-    .default_instance = &test__realistic__health__probe_all_reply__components_entry__default,
-    .fields = test__realistic__health__probe_all_reply__components_entry__fields,
+    .default_instance = &test__realistic__health__probe_all_reply__components_entry_x9639c18a__default,
+    .fields = test__realistic__health__probe_all_reply__components_entry_x9639c18a__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Realistic__Health__ProbeAllReply__ComponentsEntry),
+    .size = sizeof(Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a, key), 0),
+        [2] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x12, 1, offsetof(Test__Realistic__Health__ProbeAllReply__ComponentsEntryX9639c18a, value), 0),
     },
-    .names = {.text = test__realistic__health__probe_all_reply__components_entry__name_text, .names = test__realistic__health__probe_all_reply__components_entry__name_entries, .order = test__realistic__health__probe_all_reply__components_entry__name_order, .order_count = 2},
+    .names = {.text = test__realistic__health__probe_all_reply__components_entry_x9639c18a__name_text, .names = test__realistic__health__probe_all_reply__components_entry_x9639c18a__name_entries, .order = test__realistic__health__probe_all_reply__components_entry_x9639c18a__name_order, .order_count = 2},
     .file = &lifeline_file_test_2frealistic_2fhealth,
 };
 

@@ -97,13 +97,13 @@ static const LifelineFile *const lifeline_file_test_2frealistic_2fpubsub_depende
 };
 static const LifelineMessageTable *const lifeline_file_test_2frealistic_2fpubsub_messages[] = {
     &test__realistic__pubsub__topic__table,
-    &test__realistic__pubsub__topic__labels_entry__table,
+    &test__realistic__pubsub__topic__labels_entry_x3913f13a__table,
     &test__realistic__pubsub__update_topic_request__table,
     &test__realistic__pubsub__list_topics_request__table,
     &test__realistic__pubsub__list_topics_reply__table,
     &test__realistic__pubsub__delete_topic_request__table,
     &test__realistic__pubsub__message__table,
-    &test__realistic__pubsub__message__attributes_entry__table,
+    &test__realistic__pubsub__message__attributes_entry_xb6c83a4c__table,
     &test__realistic__pubsub__publish_request__table,
     &test__realistic__pubsub__publish_reply__table,
     &test__realistic__pubsub__subscription__table,
@@ -130,7 +130,7 @@ static const LifelineField test__realistic__pubsub__topic__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Realistic__Pubsub__Topic, labels),
      .quantifier_offset = offsetof(Test__Realistic__Pubsub__Topic, n_labels), .encoded_tag = 0x1200000000000001,
-     .message = &test__realistic__pubsub__topic__labels_entry__table, .enumeration = NULL},
+     .message = &test__realistic__pubsub__topic__labels_entry_x3913f13a__table, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Realistic__Pubsub__Topic, retention),
@@ -159,41 +159,41 @@ const LifelineMessageTable test__realistic__pubsub__topic__table = {
     .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 
-_Static_assert(offsetof(Test__Realistic__Pubsub__Topic__LabelsEntry, key) == sizeof(ProtobufCMessage), "key of test.realistic.pubsub.Topic.LabelsEntry");
+_Static_assert(offsetof(Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a, key) == sizeof(ProtobufCMessage), "key of test.realistic.pubsub.Topic.LabelsEntry");
 _Static_assert(
-    offsetof(Test__Realistic__Pubsub__Topic__LabelsEntry, value) == (offsetof(Test__Realistic__Pubsub__Topic__LabelsEntry, key) + sizeof(((Test__Realistic__Pubsub__Topic__LabelsEntry *)0)->key) + _Alignof(__typeof__(((Test__Realistic__Pubsub__Topic__LabelsEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Realistic__Pubsub__Topic__LabelsEntry *)0)->value)) * _Alignof(__typeof__(((Test__Realistic__Pubsub__Topic__LabelsEntry *)0)->value)),
+    offsetof(Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a, value) == (offsetof(Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a, key) + sizeof(((Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a *)0)->key) + _Alignof(__typeof__(((Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a *)0)->value)) * _Alignof(__typeof__(((Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a *)0)->value)),
     "value of test.realistic.pubsub.Topic.LabelsEntry");
-static const Test__Realistic__Pubsub__Topic__LabelsEntry test__realistic__pubsub__topic__labels_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__topic__labels_entry__descriptor)};
-static const LifelineField test__realistic__pubsub__topic__labels_entry__fields[] = {
+static const Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a test__realistic__pubsub__topic__labels_entry_x3913f13a__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__topic__labels_entry_x3913f13a__descriptor)};
+static const LifelineField test__realistic__pubsub__topic__labels_entry_x3913f13a__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Realistic__Pubsub__Topic__LabelsEntry, key),
+     .offset = offsetof(Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Realistic__Pubsub__Topic__LabelsEntry, value),
+     .offset = offsetof(Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__realistic__pubsub__topic__labels_entry__name_text[] = "key\000value";
-static const LifelineName test__realistic__pubsub__topic__labels_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__realistic__pubsub__topic__labels_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__realistic__pubsub__topic__labels_entry__table = {
+static const char test__realistic__pubsub__topic__labels_entry_x3913f13a__name_text[] = "key\000value";
+static const LifelineName test__realistic__pubsub__topic__labels_entry_x3913f13a__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__realistic__pubsub__topic__labels_entry_x3913f13a__name_order[] = {0, 2};
+const LifelineMessageTable test__realistic__pubsub__topic__labels_entry_x3913f13a__table = {
     .full_name = "test.realistic.pubsub.Topic.LabelsEntry",
-    .default_instance = &test__realistic__pubsub__topic__labels_entry__default,
-    .fields = test__realistic__pubsub__topic__labels_entry__fields,
+    .default_instance = &test__realistic__pubsub__topic__labels_entry_x3913f13a__default,
+    .fields = test__realistic__pubsub__topic__labels_entry_x3913f13a__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Realistic__Pubsub__Topic__LabelsEntry),
+    .size = sizeof(Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Realistic__Pubsub__Topic__LabelsEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Realistic__Pubsub__Topic__LabelsEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Realistic__Pubsub__Topic__LabelsEntryX3913f13a, value), 0),
     },
-    .names = {.text = test__realistic__pubsub__topic__labels_entry__name_text, .names = test__realistic__pubsub__topic__labels_entry__name_entries, .order = test__realistic__pubsub__topic__labels_entry__name_order, .order_count = 2},
+    .names = {.text = test__realistic__pubsub__topic__labels_entry_x3913f13a__name_text, .names = test__realistic__pubsub__topic__labels_entry_x3913f13a__name_entries, .order = test__realistic__pubsub__topic__labels_entry_x3913f13a__name_order, .order_count = 2},
     .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 
@@ -344,7 +344,7 @@ static const LifelineField test__realistic__pubsub__message__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Realistic__Pubsub__Message, attributes),
      .quantifier_offset = offsetof(Test__Realistic__Pubsub__Message, n_attributes), .encoded_tag = 0x1200000000000001,
-     .message = &test__realistic__pubsub__message__attributes_entry__table, .enumeration = NULL},
+     .message = &test__realistic__pubsub__message__attributes_entry_xb6c83a4c__table, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
      .offset = offsetof(Test__Realistic__Pubsub__Message, id),
@@ -385,41 +385,41 @@ const LifelineMessageTable test__realistic__pubsub__message__table = {
     .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 
-_Static_assert(offsetof(Test__Realistic__Pubsub__Message__AttributesEntry, key) == sizeof(ProtobufCMessage), "key of test.realistic.pubsub.Message.AttributesEntry");
+_Static_assert(offsetof(Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c, key) == sizeof(ProtobufCMessage), "key of test.realistic.pubsub.Message.AttributesEntry");
 _Static_assert(
-    offsetof(Test__Realistic__Pubsub__Message__AttributesEntry, value) == (offsetof(Test__Realistic__Pubsub__Message__AttributesEntry, key) + sizeof(((Test__Realistic__Pubsub__Message__AttributesEntry *)0)->key) + _Alignof(__typeof__(((Test__Realistic__Pubsub__Message__AttributesEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Realistic__Pubsub__Message__AttributesEntry *)0)->value)) * _Alignof(__typeof__(((Test__Realistic__Pubsub__Message__AttributesEntry *)0)->value)),
+    offsetof(Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c, value) == (offsetof(Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c, key) + sizeof(((Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c *)0)->key) + _Alignof(__typeof__(((Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c *)0)->value)) - 1) / _Alignof(__typeof__(((Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c *)0)->value)) * _Alignof(__typeof__(((Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c *)0)->value)),
     "value of test.realistic.pubsub.Message.AttributesEntry");
-static const Test__Realistic__Pubsub__Message__AttributesEntry test__realistic__pubsub__message__attributes_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__message__attributes_entry__descriptor)};
-static const LifelineField test__realistic__pubsub__message__attributes_entry__fields[] = {
+static const Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c test__realistic__pubsub__message__attributes_entry_xb6c83a4c__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__pubsub__message__attributes_entry_xb6c83a4c__descriptor)};
+static const LifelineField test__realistic__pubsub__message__attributes_entry_xb6c83a4c__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Realistic__Pubsub__Message__AttributesEntry, key),
+     .offset = offsetof(Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Realistic__Pubsub__Message__AttributesEntry, value),
+     .offset = offsetof(Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__realistic__pubsub__message__attributes_entry__name_text[] = "key\000value";
-static const LifelineName test__realistic__pubsub__message__attributes_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t test__realistic__pubsub__message__attributes_entry__name_order[] = {0, 2};
-const LifelineMessageTable test__realistic__pubsub__message__attributes_entry__table = {
+static const char test__realistic__pubsub__message__attributes_entry_xb6c83a4c__name_text[] = "key\000value";
+static const LifelineName test__realistic__pubsub__message__attributes_entry_xb6c83a4c__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t test__realistic__pubsub__message__attributes_entry_xb6c83a4c__name_order[] = {0, 2};
+const LifelineMessageTable test__realistic__pubsub__message__attributes_entry_xb6c83a4c__table = {
     .full_name = "test.realistic.pubsub.Message.AttributesEntry",
-    .default_instance = &test__realistic__pubsub__message__attributes_entry__default,
-    .fields = test__realistic__pubsub__message__attributes_entry__fields,
+    .default_instance = &test__realistic__pubsub__message__attributes_entry_xb6c83a4c__default,
+    .fields = test__realistic__pubsub__message__attributes_entry_xb6c83a4c__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Test__Realistic__Pubsub__Message__AttributesEntry),
+    .size = sizeof(Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Realistic__Pubsub__Message__AttributesEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Realistic__Pubsub__Message__AttributesEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Test__Realistic__Pubsub__Message__AttributesEntryXb6c83a4c, value), 0),
     },
-    .names = {.text = test__realistic__pubsub__message__attributes_entry__name_text, .names = test__realistic__pubsub__message__attributes_entry__name_entries, .order = test__realistic__pubsub__message__attributes_entry__name_order, .order_count = 2},
+    .names = {.text = test__realistic__pubsub__message__attributes_entry_xb6c83a4c__name_text, .names = test__realistic__pubsub__message__attributes_entry_xb6c83a4c__name_entries, .order = test__realistic__pubsub__message__attributes_entry_xb6c83a4c__name_order, .order_count = 2},
     .file = &lifeline_file_test_2frealistic_2fpubsub,
 };
 

@@ -40,7 +40,7 @@ static const LifelineMessageTable *const lifeline_file_test_2frealistic_2freflec
     &test__realistic__reflection__files__table,
     &test__realistic__reflection__numbers__table,
     &test__realistic__reflection__services__table,
-    &test__realistic__reflection__services__service__table,
+    &test__realistic__reflection__services__service_xcef714e5__table,
     &test__realistic__reflection__failure__table,
 };
 const LifelineFile lifeline_file_test_2frealistic_2freflection = {
@@ -266,7 +266,7 @@ static const LifelineField test__realistic__reflection__services__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Test__Realistic__Reflection__Services, services),
      .quantifier_offset = offsetof(Test__Realistic__Reflection__Services, n_services), .encoded_tag = 0x0a00000000000001,
-     .message = &test__realistic__reflection__services__service__table, .enumeration = NULL},
+     .message = &test__realistic__reflection__services__service_xcef714e5__table, .enumeration = NULL},
 };
 static const char test__realistic__reflection__services__name_text[] = "services";
 static const LifelineName test__realistic__reflection__services__name_entries[] = {{0, 8}, {0, 8}};
@@ -288,31 +288,31 @@ const LifelineMessageTable test__realistic__reflection__services__table = {
     .file = &lifeline_file_test_2frealistic_2freflection,
 };
 
-static const Test__Realistic__Reflection__Services__Service test__realistic__reflection__services__service__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__reflection__services__service__descriptor)};
-static const LifelineField test__realistic__reflection__services__service__fields[] = {
+static const Test__Realistic__Reflection__Services__ServiceXcef714e5 test__realistic__reflection__services__service_xcef714e5__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__reflection__services__service_xcef714e5__descriptor)};
+static const LifelineField test__realistic__reflection__services__service_xcef714e5__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Realistic__Reflection__Services__Service, name),
+     .offset = offsetof(Test__Realistic__Reflection__Services__ServiceXcef714e5, name),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__realistic__reflection__services__service__name_text[] = "name";
-static const LifelineName test__realistic__reflection__services__service__name_entries[] = {{0, 4}, {0, 4}};
-static const uint32_t test__realistic__reflection__services__service__name_order[] = {0};
-const LifelineMessageTable test__realistic__reflection__services__service__table = {
+static const char test__realistic__reflection__services__service_xcef714e5__name_text[] = "name";
+static const LifelineName test__realistic__reflection__services__service_xcef714e5__name_entries[] = {{0, 4}, {0, 4}};
+static const uint32_t test__realistic__reflection__services__service_xcef714e5__name_order[] = {0};
+const LifelineMessageTable test__realistic__reflection__services__service_xcef714e5__table = {
     .full_name = "test.realistic.reflection.Services.Service",
-    .default_instance = &test__realistic__reflection__services__service__default,
-    .fields = test__realistic__reflection__services__service__fields,
+    .default_instance = &test__realistic__reflection__services__service_xcef714e5__default,
+    .fields = test__realistic__reflection__services__service_xcef714e5__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Realistic__Reflection__Services__Service),
+    .size = sizeof(Test__Realistic__Reflection__Services__ServiceXcef714e5),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Realistic__Reflection__Services__Service, name), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Test__Realistic__Reflection__Services__ServiceXcef714e5, name), 0),
     },
-    .names = {.text = test__realistic__reflection__services__service__name_text, .names = test__realistic__reflection__services__service__name_entries, .order = test__realistic__reflection__services__service__name_order, .order_count = 1},
+    .names = {.text = test__realistic__reflection__services__service_xcef714e5__name_text, .names = test__realistic__reflection__services__service_xcef714e5__name_entries, .order = test__realistic__reflection__services__service_xcef714e5__name_order, .order_count = 1},
     .file = &lifeline_file_test_2frealistic_2freflection,
 };
 

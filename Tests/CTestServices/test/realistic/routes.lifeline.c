@@ -84,78 +84,81 @@ const LifelineMessageTable test__realistic__routes__route__table = {
     .file = &lifeline_file_test_2frealistic_2froutes,
 };
 
-static const Test__Realistic__Routes__RouteN2 test__realistic__routes__route__n2__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__routes__route__n2__descriptor)};
-static const LifelineField test__realistic__routes__route__n2__fields[] = {
+static const Test__Realistic__Routes__RouteX415be362 test__realistic__routes__route_x415be362__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__routes__route_x415be362__descriptor)};
+static const LifelineField test__realistic__routes__route_x415be362__fields[] = {
     {.number = 50111, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Realistic__Routes__RouteN2, value),
-     .quantifier_offset = offsetof(Test__Realistic__Routes__RouteN2, has_value_case), .encoded_tag = 0x18bbfa0000000003,
+     .offset = offsetof(Test__Realistic__Routes__RouteX415be362, value),
+     .quantifier_offset = offsetof(Test__Realistic__Routes__RouteX415be362, has_value_case), .encoded_tag = 0x18bbfa0000000003,
      .message = &test__realistic__routes__route__table, .enumeration = NULL},
 };
-static const char test__realistic__routes__route__n2__name_text[] = "[test.realistic.routes.route]";
-static const LifelineName test__realistic__routes__route__n2__name_entries[] = {{0, 29}, {0, 29}};
-static const uint32_t test__realistic__routes__route__n2__name_order[] = {0};
-const LifelineMessageTable test__realistic__routes__route__n2__table = {
+static const char test__realistic__routes__route_x415be362__name_text[] = "[test.realistic.routes.route]";
+static const LifelineName test__realistic__routes__route_x415be362__name_entries[] = {{0, 29}, {0, 29}};
+static const uint32_t test__realistic__routes__route_x415be362__name_order[] = {0};
+const LifelineMessageTable test__realistic__routes__route_x415be362__table = {
     .full_name = "test.realistic.routes.route",
-    .default_instance = &test__realistic__routes__route__n2__default,
-    .fields = test__realistic__routes__route__n2__fields,
+    .default_instance = &test__realistic__routes__route_x415be362__default,
+    .fields = test__realistic__routes__route_x415be362__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Realistic__Routes__RouteN2),
+    .size = sizeof(Test__Realistic__Routes__RouteX415be362),
     .flags = 0,
-    .names = {.text = test__realistic__routes__route__n2__name_text, .names = test__realistic__routes__route__n2__name_entries, .order = test__realistic__routes__route__n2__name_order, .order_count = 1},
+    .names = {.text = test__realistic__routes__route_x415be362__name_text, .names = test__realistic__routes__route_x415be362__name_entries, .order = test__realistic__routes__route_x415be362__name_order, .order_count = 1},
     .extended = &google__protobuf__method_options__table,
+    .file = &lifeline_file_test_2frealistic_2froutes,
 };
 
-static const Test__Realistic__Routes__Scopes test__realistic__routes__scopes__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__routes__scopes__descriptor)};
-static const LifelineField test__realistic__routes__scopes__fields[] = {
+static const Test__Realistic__Routes__ScopesX9fab51a4 test__realistic__routes__scopes_x9fab51a4__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__routes__scopes_x9fab51a4__descriptor)};
+static const LifelineField test__realistic__routes__scopes_x9fab51a4__fields[] = {
     {.number = 50112, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = 0,
-     .offset = offsetof(Test__Realistic__Routes__Scopes, value),
-     .quantifier_offset = offsetof(Test__Realistic__Routes__Scopes, n_value), .encoded_tag = 0x18bc820000000003,
+     .offset = offsetof(Test__Realistic__Routes__ScopesX9fab51a4, value),
+     .quantifier_offset = offsetof(Test__Realistic__Routes__ScopesX9fab51a4, n_value), .encoded_tag = 0x18bc820000000003,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__realistic__routes__scopes__name_text[] = "[test.realistic.routes.scopes]";
-static const LifelineName test__realistic__routes__scopes__name_entries[] = {{0, 30}, {0, 30}};
-static const uint32_t test__realistic__routes__scopes__name_order[] = {0};
-const LifelineMessageTable test__realistic__routes__scopes__table = {
+static const char test__realistic__routes__scopes_x9fab51a4__name_text[] = "[test.realistic.routes.scopes]";
+static const LifelineName test__realistic__routes__scopes_x9fab51a4__name_entries[] = {{0, 30}, {0, 30}};
+static const uint32_t test__realistic__routes__scopes_x9fab51a4__name_order[] = {0};
+const LifelineMessageTable test__realistic__routes__scopes_x9fab51a4__table = {
     .full_name = "test.realistic.routes.scopes",
-    .default_instance = &test__realistic__routes__scopes__default,
-    .fields = test__realistic__routes__scopes__fields,
+    .default_instance = &test__realistic__routes__scopes_x9fab51a4__default,
+    .fields = test__realistic__routes__scopes_x9fab51a4__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Realistic__Routes__Scopes),
+    .size = sizeof(Test__Realistic__Routes__ScopesX9fab51a4),
     .flags = 0,
-    .names = {.text = test__realistic__routes__scopes__name_text, .names = test__realistic__routes__scopes__name_entries, .order = test__realistic__routes__scopes__name_order, .order_count = 1},
+    .names = {.text = test__realistic__routes__scopes_x9fab51a4__name_text, .names = test__realistic__routes__scopes_x9fab51a4__name_entries, .order = test__realistic__routes__scopes_x9fab51a4__name_order, .order_count = 1},
     .extended = &google__protobuf__method_options__table,
+    .file = &lifeline_file_test_2frealistic_2froutes,
 };
 
-static const Test__Realistic__Routes__DefaultHost test__realistic__routes__default_host__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__routes__default_host__descriptor)};
-static const LifelineField test__realistic__routes__default_host__fields[] = {
+static const Test__Realistic__Routes__DefaultHostX04de3d31 test__realistic__routes__default_host_x04de3d31__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__routes__default_host_x04de3d31__descriptor)};
+static const LifelineField test__realistic__routes__default_host_x04de3d31__fields[] = {
     {.number = 50111, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Test__Realistic__Routes__DefaultHost, value),
-     .quantifier_offset = offsetof(Test__Realistic__Routes__DefaultHost, has_value_case), .encoded_tag = 0x18bbfa0000000003,
+     .offset = offsetof(Test__Realistic__Routes__DefaultHostX04de3d31, value),
+     .quantifier_offset = offsetof(Test__Realistic__Routes__DefaultHostX04de3d31, has_value_case), .encoded_tag = 0x18bbfa0000000003,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__realistic__routes__default_host__name_text[] = "[test.realistic.routes.default_host]";
-static const LifelineName test__realistic__routes__default_host__name_entries[] = {{0, 36}, {0, 36}};
-static const uint32_t test__realistic__routes__default_host__name_order[] = {0};
-const LifelineMessageTable test__realistic__routes__default_host__table = {
+static const char test__realistic__routes__default_host_x04de3d31__name_text[] = "[test.realistic.routes.default_host]";
+static const LifelineName test__realistic__routes__default_host_x04de3d31__name_entries[] = {{0, 36}, {0, 36}};
+static const uint32_t test__realistic__routes__default_host_x04de3d31__name_order[] = {0};
+const LifelineMessageTable test__realistic__routes__default_host_x04de3d31__table = {
     .full_name = "test.realistic.routes.default_host",
-    .default_instance = &test__realistic__routes__default_host__default,
-    .fields = test__realistic__routes__default_host__fields,
+    .default_instance = &test__realistic__routes__default_host_x04de3d31__default,
+    .fields = test__realistic__routes__default_host_x04de3d31__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 0,
-    .size = sizeof(Test__Realistic__Routes__DefaultHost),
+    .size = sizeof(Test__Realistic__Routes__DefaultHostX04de3d31),
     .flags = 0,
-    .names = {.text = test__realistic__routes__default_host__name_text, .names = test__realistic__routes__default_host__name_entries, .order = test__realistic__routes__default_host__name_order, .order_count = 1},
+    .names = {.text = test__realistic__routes__default_host_x04de3d31__name_text, .names = test__realistic__routes__default_host_x04de3d31__name_entries, .order = test__realistic__routes__default_host_x04de3d31__name_order, .order_count = 1},
     .extended = &google__protobuf__service_options__table,
+    .file = &lifeline_file_test_2frealistic_2froutes,
 };
 

@@ -97,117 +97,117 @@ const ProtobufCMessageDescriptor test__realistic__routes__route__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__realistic__routes__route__n2__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__realistic__routes__route_x415be362__field_descriptors[1] =
 {
   {
     "value",
     50111,
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Test__Realistic__Routes__RouteN2, has_value_case),
-    offsetof(Test__Realistic__Routes__RouteN2, value),
+    offsetof(Test__Realistic__Routes__RouteX415be362, has_value_case),
+    offsetof(Test__Realistic__Routes__RouteX415be362, value),
     &test__realistic__routes__route__descriptor,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__realistic__routes__route__n2__field_indices_by_name[] = {
+static const unsigned test__realistic__routes__route_x415be362__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__realistic__routes__route__n2__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__realistic__routes__route_x415be362__number_ranges[1 + 1] =
 {
   { 50111, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__realistic__routes__route__n2__descriptor =
+const ProtobufCMessageDescriptor test__realistic__routes__route_x415be362__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.realistic.routes.route_N2",
-  "RouteN2",
-  "Test__Realistic__Routes__RouteN2",
+  "test.realistic.routes.route_x415be362",
+  "RouteX415be362",
+  "Test__Realistic__Routes__RouteX415be362",
   "test.realistic.routes",
-  sizeof(Test__Realistic__Routes__RouteN2),
+  sizeof(Test__Realistic__Routes__RouteX415be362),
   1,
-  test__realistic__routes__route__n2__field_descriptors,
-  test__realistic__routes__route__n2__field_indices_by_name,
-  1,  test__realistic__routes__route__n2__number_ranges,
+  test__realistic__routes__route_x415be362__field_descriptors,
+  test__realistic__routes__route_x415be362__field_indices_by_name,
+  1,  test__realistic__routes__route_x415be362__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__realistic__routes__scopes__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__realistic__routes__scopes_x9fab51a4__field_descriptors[1] =
 {
   {
     "value",
     50112,
     PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Realistic__Routes__Scopes, n_value),
-    offsetof(Test__Realistic__Routes__Scopes, value),
+    offsetof(Test__Realistic__Routes__ScopesX9fab51a4, n_value),
+    offsetof(Test__Realistic__Routes__ScopesX9fab51a4, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__realistic__routes__scopes__field_indices_by_name[] = {
+static const unsigned test__realistic__routes__scopes_x9fab51a4__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__realistic__routes__scopes__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__realistic__routes__scopes_x9fab51a4__number_ranges[1 + 1] =
 {
   { 50112, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__realistic__routes__scopes__descriptor =
+const ProtobufCMessageDescriptor test__realistic__routes__scopes_x9fab51a4__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.realistic.routes.scopes",
-  "Scopes",
-  "Test__Realistic__Routes__Scopes",
+  "test.realistic.routes.scopes_x9fab51a4",
+  "ScopesX9fab51a4",
+  "Test__Realistic__Routes__ScopesX9fab51a4",
   "test.realistic.routes",
-  sizeof(Test__Realistic__Routes__Scopes),
+  sizeof(Test__Realistic__Routes__ScopesX9fab51a4),
   1,
-  test__realistic__routes__scopes__field_descriptors,
-  test__realistic__routes__scopes__field_indices_by_name,
-  1,  test__realistic__routes__scopes__number_ranges,
+  test__realistic__routes__scopes_x9fab51a4__field_descriptors,
+  test__realistic__routes__scopes_x9fab51a4__field_indices_by_name,
+  1,  test__realistic__routes__scopes_x9fab51a4__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor test__realistic__routes__default_host__field_descriptors[1] =
+static const ProtobufCFieldDescriptor test__realistic__routes__default_host_x04de3d31__field_descriptors[1] =
 {
   {
     "value",
     50111,
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_BYTES,
-    offsetof(Test__Realistic__Routes__DefaultHost, has_value_case),
-    offsetof(Test__Realistic__Routes__DefaultHost, value),
+    offsetof(Test__Realistic__Routes__DefaultHostX04de3d31, has_value_case),
+    offsetof(Test__Realistic__Routes__DefaultHostX04de3d31, value),
     NULL,
     &protobuf_c_empty_string,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned test__realistic__routes__default_host__field_indices_by_name[] = {
+static const unsigned test__realistic__routes__default_host_x04de3d31__field_indices_by_name[] = {
   0,   /* field[0] = value */
 };
-static const ProtobufCIntRange test__realistic__routes__default_host__number_ranges[1 + 1] =
+static const ProtobufCIntRange test__realistic__routes__default_host_x04de3d31__number_ranges[1 + 1] =
 {
   { 50111, 0 },
   { 0, 1 }
 };
-const ProtobufCMessageDescriptor test__realistic__routes__default_host__descriptor =
+const ProtobufCMessageDescriptor test__realistic__routes__default_host_x04de3d31__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.realistic.routes.default_host",
-  "DefaultHost",
-  "Test__Realistic__Routes__DefaultHost",
+  "test.realistic.routes.default_host_x04de3d31",
+  "DefaultHostX04de3d31",
+  "Test__Realistic__Routes__DefaultHostX04de3d31",
   "test.realistic.routes",
-  sizeof(Test__Realistic__Routes__DefaultHost),
+  sizeof(Test__Realistic__Routes__DefaultHostX04de3d31),
   1,
-  test__realistic__routes__default_host__field_descriptors,
-  test__realistic__routes__default_host__field_indices_by_name,
-  1,  test__realistic__routes__default_host__number_ranges,
+  test__realistic__routes__default_host_x04de3d31__field_descriptors,
+  test__realistic__routes__default_host_x04de3d31__field_indices_by_name,
+  1,  test__realistic__routes__default_host_x04de3d31__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };

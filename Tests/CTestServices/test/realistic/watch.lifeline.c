@@ -140,8 +140,8 @@ static const LifelineMessageTable *const lifeline_file_test_2frealistic_2fwatch_
     &test__realistic__watch__transaction__table,
     &test__realistic__watch__transaction_reply__table,
     &test__realistic__watch__watch_request__table,
-    &test__realistic__watch__watch_request__creation__table,
-    &test__realistic__watch__watch_request__cancellation__table,
+    &test__realistic__watch__watch_request__creation_x6f3b9877__table,
+    &test__realistic__watch__watch_request__cancellation_x8897784d__table,
     &test__realistic__watch__watch_reply__table,
     &test__realistic__watch__lease_request__table,
     &test__realistic__watch__lease_reply__table,
@@ -753,12 +753,12 @@ static const LifelineField test__realistic__watch__watch_request__fields[] = {
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Realistic__Watch__WatchRequest, create),
      .quantifier_offset = offsetof(Test__Realistic__Watch__WatchRequest, request_case), .encoded_tag = 0x0a00000000000001,
-     .message = &test__realistic__watch__watch_request__creation__table, .enumeration = NULL},
+     .message = &test__realistic__watch__watch_request__creation_x6f3b9877__table, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_ONEOF,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ONEOF, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Realistic__Watch__WatchRequest, cancel),
      .quantifier_offset = offsetof(Test__Realistic__Watch__WatchRequest, request_case), .encoded_tag = 0x1200000000000001,
-     .message = &test__realistic__watch__watch_request__cancellation__table, .enumeration = NULL},
+     .message = &test__realistic__watch__watch_request__cancellation_x8897784d__table, .enumeration = NULL},
 };
 static const char test__realistic__watch__watch_request__name_text[] = "create\000cancel";
 static const LifelineName test__realistic__watch__watch_request__name_entries[] = {{0, 6}, {0, 6}, {7, 6}, {7, 6}};
@@ -781,83 +781,83 @@ const LifelineMessageTable test__realistic__watch__watch_request__table = {
     .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
-static const Test__Realistic__Watch__WatchRequest__Creation test__realistic__watch__watch_request__creation__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__watch_request__creation__descriptor)};
-static const LifelineField test__realistic__watch__watch_request__creation__fields[] = {
+static const Test__Realistic__Watch__WatchRequest__CreationX6f3b9877 test__realistic__watch__watch_request__creation_x6f3b9877__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__watch_request__creation_x6f3b9877__descriptor)};
+static const LifelineField test__realistic__watch__watch_request__creation_x6f3b9877__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
-     .offset = offsetof(Test__Realistic__Watch__WatchRequest__Creation, key),
+     .offset = offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
-     .offset = offsetof(Test__Realistic__Watch__WatchRequest__Creation, end),
+     .offset = offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, end),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT64),
-     .offset = offsetof(Test__Realistic__Watch__WatchRequest__Creation, start_revision),
+     .offset = offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, start_revision),
      .quantifier_offset = 0, .encoded_tag = 0x1800000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 4, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BOOL),
-     .offset = offsetof(Test__Realistic__Watch__WatchRequest__Creation, sends_previous),
+     .offset = offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, sends_previous),
      .quantifier_offset = 0, .encoded_tag = 0x2000000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 5, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_PACKED, .form = 0,
-     .offset = offsetof(Test__Realistic__Watch__WatchRequest__Creation, without),
-     .quantifier_offset = offsetof(Test__Realistic__Watch__WatchRequest__Creation, n_without), .encoded_tag = 0x2a00000000000001,
+     .offset = offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, without),
+     .quantifier_offset = offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, n_without), .encoded_tag = 0x2a00000000000001,
      .message = NULL, .enumeration = &enum_1},
 };
-static const char test__realistic__watch__watch_request__creation__name_text[] = "key\000end\000start_revision\000startRevision\000sends_previous\000sendsPrevious\000without";
-static const LifelineName test__realistic__watch__watch_request__creation__name_entries[] = {{0, 3}, {0, 3}, {4, 3}, {4, 3}, {8, 14}, {23, 13}, {37, 14}, {52, 13}, {66, 7}, {66, 7}};
-static const uint32_t test__realistic__watch__watch_request__creation__name_order[] = {2, 0, 8, 7, 5, 6, 4};
-const LifelineMessageTable test__realistic__watch__watch_request__creation__table = {
+static const char test__realistic__watch__watch_request__creation_x6f3b9877__name_text[] = "key\000end\000start_revision\000startRevision\000sends_previous\000sendsPrevious\000without";
+static const LifelineName test__realistic__watch__watch_request__creation_x6f3b9877__name_entries[] = {{0, 3}, {0, 3}, {4, 3}, {4, 3}, {8, 14}, {23, 13}, {37, 14}, {52, 13}, {66, 7}, {66, 7}};
+static const uint32_t test__realistic__watch__watch_request__creation_x6f3b9877__name_order[] = {2, 0, 8, 7, 5, 6, 4};
+const LifelineMessageTable test__realistic__watch__watch_request__creation_x6f3b9877__table = {
     .full_name = "test.realistic.watch.WatchRequest.Creation",
-    .default_instance = &test__realistic__watch__watch_request__creation__default,
-    .fields = test__realistic__watch__watch_request__creation__fields,
+    .default_instance = &test__realistic__watch__watch_request__creation_x6f3b9877__default,
+    .fields = test__realistic__watch__watch_request__creation_x6f3b9877__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 5,
     .dense_count = 5,
-    .size = sizeof(Test__Realistic__Watch__WatchRequest__Creation),
+    .size = sizeof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Realistic__Watch__WatchRequest__Creation, key), 0),
-        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Realistic__Watch__WatchRequest__Creation, end), 0),
-        [3] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x18, 0, offsetof(Test__Realistic__Watch__WatchRequest__Creation, start_revision), 0),
-        [4] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x20, 0, offsetof(Test__Realistic__Watch__WatchRequest__Creation, sends_previous), 0),
-        [5] = LIFELINE_DISPATCH(VARINT32, PACKED, 0x2A, 4, offsetof(Test__Realistic__Watch__WatchRequest__Creation, without), offsetof(Test__Realistic__Watch__WatchRequest__Creation, n_without)),
+        [1] = LIFELINE_DISPATCH(BYTES, PLAIN, 0xA, 0, offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, key), 0),
+        [2] = LIFELINE_DISPATCH(BYTES, PLAIN, 0x12, 0, offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, end), 0),
+        [3] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x18, 0, offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, start_revision), 0),
+        [4] = LIFELINE_DISPATCH(BOOL, PLAIN, 0x20, 0, offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, sends_previous), 0),
+        [5] = LIFELINE_DISPATCH(VARINT32, PACKED, 0x2A, 4, offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, without), offsetof(Test__Realistic__Watch__WatchRequest__CreationX6f3b9877, n_without)),
     },
-    .names = {.text = test__realistic__watch__watch_request__creation__name_text, .names = test__realistic__watch__watch_request__creation__name_entries, .order = test__realistic__watch__watch_request__creation__name_order, .order_count = 7},
+    .names = {.text = test__realistic__watch__watch_request__creation_x6f3b9877__name_text, .names = test__realistic__watch__watch_request__creation_x6f3b9877__name_entries, .order = test__realistic__watch__watch_request__creation_x6f3b9877__name_order, .order_count = 7},
     .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 
-static const Test__Realistic__Watch__WatchRequest__Cancellation test__realistic__watch__watch_request__cancellation__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__watch_request__cancellation__descriptor)};
-static const LifelineField test__realistic__watch__watch_request__cancellation__fields[] = {
+static const Test__Realistic__Watch__WatchRequest__CancellationX8897784d test__realistic__watch__watch_request__cancellation_x8897784d__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__realistic__watch__watch_request__cancellation_x8897784d__descriptor)};
+static const LifelineField test__realistic__watch__watch_request__cancellation_x8897784d__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_INT64, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_INT64),
-     .offset = offsetof(Test__Realistic__Watch__WatchRequest__Cancellation, watch_id),
+     .offset = offsetof(Test__Realistic__Watch__WatchRequest__CancellationX8897784d, watch_id),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__realistic__watch__watch_request__cancellation__name_text[] = "watch_id\000watchId";
-static const LifelineName test__realistic__watch__watch_request__cancellation__name_entries[] = {{0, 8}, {9, 7}};
-static const uint32_t test__realistic__watch__watch_request__cancellation__name_order[] = {1, 0};
-const LifelineMessageTable test__realistic__watch__watch_request__cancellation__table = {
+static const char test__realistic__watch__watch_request__cancellation_x8897784d__name_text[] = "watch_id\000watchId";
+static const LifelineName test__realistic__watch__watch_request__cancellation_x8897784d__name_entries[] = {{0, 8}, {9, 7}};
+static const uint32_t test__realistic__watch__watch_request__cancellation_x8897784d__name_order[] = {1, 0};
+const LifelineMessageTable test__realistic__watch__watch_request__cancellation_x8897784d__table = {
     .full_name = "test.realistic.watch.WatchRequest.Cancellation",
-    .default_instance = &test__realistic__watch__watch_request__cancellation__default,
-    .fields = test__realistic__watch__watch_request__cancellation__fields,
+    .default_instance = &test__realistic__watch__watch_request__cancellation_x8897784d__default,
+    .fields = test__realistic__watch__watch_request__cancellation_x8897784d__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Realistic__Watch__WatchRequest__Cancellation),
+    .size = sizeof(Test__Realistic__Watch__WatchRequest__CancellationX8897784d),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Test__Realistic__Watch__WatchRequest__Cancellation, watch_id), 0),
+        [1] = LIFELINE_DISPATCH(VARINT64, PLAIN, 0x8, 0, offsetof(Test__Realistic__Watch__WatchRequest__CancellationX8897784d, watch_id), 0),
     },
-    .names = {.text = test__realistic__watch__watch_request__cancellation__name_text, .names = test__realistic__watch__watch_request__cancellation__name_entries, .order = test__realistic__watch__watch_request__cancellation__name_order, .order_count = 2},
+    .names = {.text = test__realistic__watch__watch_request__cancellation_x8897784d__name_text, .names = test__realistic__watch__watch_request__cancellation_x8897784d__name_entries, .order = test__realistic__watch__watch_request__cancellation_x8897784d__name_order, .order_count = 2},
     .file = &lifeline_file_test_2frealistic_2fwatch,
 };
 

@@ -84,7 +84,7 @@ static const LifelineFile *const lifeline_file_test_2fservices_2fshapes_dependen
 static const LifelineMessageTable *const lifeline_file_test_2fservices_2fshapes_messages[] = {
     &test__services__question__table,
     &test__services__answer__table,
-    &test__services__answer__part__table,
+    &test__services__answer__part_x3fc52f3e__table,
 };
 const LifelineFile lifeline_file_test_2fservices_2fshapes = {
     .path = "test/services/shapes.proto", .bytes = lifeline_file_test_2fservices_2fshapes_bytes, .count = 2674,
@@ -147,31 +147,31 @@ const LifelineMessageTable test__services__answer__table = {
     .file = &lifeline_file_test_2fservices_2fshapes,
 };
 
-static const Test__Services__Answer__Part test__services__answer__part__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__services__answer__part__descriptor)};
-static const LifelineField test__services__answer__part__fields[] = {
+static const Test__Services__Answer__PartX3fc52f3e test__services__answer__part_x3fc52f3e__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__services__answer__part_x3fc52f3e__descriptor)};
+static const LifelineField test__services__answer__part_x3fc52f3e__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_UINT32, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_UINT32),
-     .offset = offsetof(Test__Services__Answer__Part, number),
+     .offset = offsetof(Test__Services__Answer__PartX3fc52f3e, number),
      .quantifier_offset = 0, .encoded_tag = 0x0800000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char test__services__answer__part__name_text[] = "number";
-static const LifelineName test__services__answer__part__name_entries[] = {{0, 6}, {0, 6}};
-static const uint32_t test__services__answer__part__name_order[] = {0};
-const LifelineMessageTable test__services__answer__part__table = {
+static const char test__services__answer__part_x3fc52f3e__name_text[] = "number";
+static const LifelineName test__services__answer__part_x3fc52f3e__name_entries[] = {{0, 6}, {0, 6}};
+static const uint32_t test__services__answer__part_x3fc52f3e__name_order[] = {0};
+const LifelineMessageTable test__services__answer__part_x3fc52f3e__table = {
     .full_name = "test.services.Answer.Part",
-    .default_instance = &test__services__answer__part__default,
-    .fields = test__services__answer__part__fields,
+    .default_instance = &test__services__answer__part_x3fc52f3e__default,
+    .fields = test__services__answer__part_x3fc52f3e__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 1,
     .dense_count = 1,
-    .size = sizeof(Test__Services__Answer__Part),
+    .size = sizeof(Test__Services__Answer__PartX3fc52f3e),
     .flags = 0,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Services__Answer__Part, number), 0),
+        [1] = LIFELINE_DISPATCH(VARINT32, PLAIN, 0x8, 0, offsetof(Test__Services__Answer__PartX3fc52f3e, number), 0),
     },
-    .names = {.text = test__services__answer__part__name_text, .names = test__services__answer__part__name_entries, .order = test__services__answer__part__name_order, .order_count = 1},
+    .names = {.text = test__services__answer__part_x3fc52f3e__name_text, .names = test__services__answer__part_x3fc52f3e__name_entries, .order = test__services__answer__part_x3fc52f3e__name_order, .order_count = 1},
     .file = &lifeline_file_test_2fservices_2fshapes,
 };
 

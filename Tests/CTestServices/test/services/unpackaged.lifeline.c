@@ -35,7 +35,7 @@ static const LifelineMessageTable *const lifeline_file_test_2fservices_2funpacka
     &pb__sendable__table,
     &pb__array__table,
     &pb__result__table,
-    &pb__result__result___table,
+    &pb__result__result__x1e16f0d8__table,
 };
 const LifelineFile lifeline_file_test_2fservices_2funpackaged = {
     .path = "test/services/unpackaged.proto", .bytes = lifeline_file_test_2fservices_2funpackaged_bytes, .count = 553,

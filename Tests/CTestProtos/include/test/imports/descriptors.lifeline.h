@@ -9,9 +9,17 @@ extern const LifelineMessageTable test__imports__schema__table;
 static inline const LifelineMessageTable *_Nonnull test__imports__schema__get_table(void) {
     return &test__imports__schema__table;
 }
-extern const LifelineMessageTable test__imports__schema__field_options_entry__table;
-static inline const LifelineMessageTable *_Nonnull test__imports__schema__field_options_entry__get_table(void) {
-    return &test__imports__schema__field_options_entry__table;
+extern const LifelineMessageTable test__imports__schema__field_options_entry_xd5dfd7da__table;
+static inline const LifelineMessageTable *_Nonnull test__imports__schema__field_options_entry_xd5dfd7da__get_table(void) {
+    return &test__imports__schema__field_options_entry_xd5dfd7da__table;
+}
+extern const LifelineMessageTable test__imports__owner_x50b7c31c__table;
+static inline const LifelineMessageTable *_Nonnull test__imports__owner_x50b7c31c__get_table(void) {
+    return &test__imports__owner_x50b7c31c__table;
+}
+extern const LifelineMessageTable test__imports__rank_x2fba573f__table;
+static inline const LifelineMessageTable *_Nonnull test__imports__rank_x2fba573f__get_table(void) {
+    return &test__imports__rank_x2fba573f__table;
 }
 
 #endif

@@ -18,7 +18,9 @@ PROTOBUF_C__BEGIN_DECLS
 #include "google/protobuf/descriptor.pb-c.h"
 
 typedef struct Test__Imports__Schema Test__Imports__Schema;
-typedef struct Test__Imports__Schema__FieldOptionsEntry Test__Imports__Schema__FieldOptionsEntry;
+typedef struct Test__Imports__Schema__FieldOptionsEntryXd5dfd7da Test__Imports__Schema__FieldOptionsEntryXd5dfd7da;
+typedef struct Test__Imports__OwnerX50b7c31c Test__Imports__OwnerX50b7c31c;
+typedef struct Test__Imports__RankX2fba573f Test__Imports__RankX2fba573f;
 
 
 /* --- enums --- */
@@ -26,14 +28,14 @@ typedef struct Test__Imports__Schema__FieldOptionsEntry Test__Imports__Schema__F
 
 /* --- messages --- */
 
-struct  Test__Imports__Schema__FieldOptionsEntry
+struct  Test__Imports__Schema__FieldOptionsEntryXd5dfd7da
 {
   ProtobufCMessage base;
   ProtobufCBinaryData key;
   Google__Protobuf__FieldOptions *value;
 };
-#define TEST__IMPORTS__SCHEMA__FIELD_OPTIONS_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__imports__schema__field_options_entry__descriptor) \
+#define TEST__IMPORTS__SCHEMA__FIELD_OPTIONS_ENTRY_XD5DFD7DA__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__imports__schema__field_options_entry_xd5dfd7da__descriptor) \
     , {0,NULL}, NULL }
 
 
@@ -42,7 +44,7 @@ struct  Test__Imports__Schema
   ProtobufCMessage base;
   Google__Protobuf__FileDescriptorSet *files;
   size_t n_field_options;
-  Test__Imports__Schema__FieldOptionsEntry **field_options;
+  Test__Imports__Schema__FieldOptionsEntryXd5dfd7da **field_options;
   size_t n_editions;
   int32_t *editions;
   protobuf_c_boolean has_type_4;
@@ -54,13 +56,41 @@ struct  Test__Imports__Schema
     , NULL, 0,NULL, 0,NULL, 0, 0, NULL }
 
 
+struct  Test__Imports__OwnerX50b7c31c
+{
+  ProtobufCMessage base;
+  protobuf_c_boolean has_value;
+  ProtobufCBinaryData value;
+};
+#define TEST__IMPORTS__OWNER_X50B7C31C__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__imports__owner_x50b7c31c__descriptor) \
+    , 0, {0,NULL} }
+
+
+struct  Test__Imports__RankX2fba573f
+{
+  ProtobufCMessage base;
+  protobuf_c_boolean has_value;
+  int32_t value;
+};
+#define TEST__IMPORTS__RANK_X2FBA573F__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__imports__rank_x2fba573f__descriptor) \
+    , 0, 0 }
+
+
 /* --- per-message closures --- */
 
-typedef void (*Test__Imports__Schema__FieldOptionsEntry_Closure)
-                 (const Test__Imports__Schema__FieldOptionsEntry *message,
+typedef void (*Test__Imports__Schema__FieldOptionsEntryXd5dfd7da_Closure)
+                 (const Test__Imports__Schema__FieldOptionsEntryXd5dfd7da *message,
                   void *closure_data);
 typedef void (*Test__Imports__Schema_Closure)
                  (const Test__Imports__Schema *message,
+                  void *closure_data);
+typedef void (*Test__Imports__OwnerX50b7c31c_Closure)
+                 (const Test__Imports__OwnerX50b7c31c *message,
+                  void *closure_data);
+typedef void (*Test__Imports__RankX2fba573f_Closure)
+                 (const Test__Imports__RankX2fba573f *message,
                   void *closure_data);
 
 /* --- services --- */
@@ -69,7 +99,9 @@ typedef void (*Test__Imports__Schema_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCMessageDescriptor test__imports__schema__descriptor;
-extern const ProtobufCMessageDescriptor test__imports__schema__field_options_entry__descriptor;
+extern const ProtobufCMessageDescriptor test__imports__schema__field_options_entry_xd5dfd7da__descriptor;
+extern const ProtobufCMessageDescriptor test__imports__owner_x50b7c31c__descriptor;
+extern const ProtobufCMessageDescriptor test__imports__rank_x2fba573f__descriptor;
 
 PROTOBUF_C__END_DECLS
 

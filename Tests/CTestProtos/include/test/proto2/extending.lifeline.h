@@ -21,17 +21,17 @@ extern const LifelineMessageTable test__extending__scope__table;
 static inline const LifelineMessageTable *_Nonnull test__extending__scope__get_table(void) {
     return &test__extending__scope__table;
 }
-extern const LifelineMessageTable test__extending__scope__extensions__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__scope__extensions__get_table(void) {
-    return &test__extending__scope__extensions__table;
+extern const LifelineMessageTable test__extending__scope__extensions_x722d6317__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__scope__extensions_x722d6317__get_table(void) {
+    return &test__extending__scope__extensions_x722d6317__table;
 }
-extern const LifelineMessageTable test__extending__scope__scope__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__scope__scope__get_table(void) {
-    return &test__extending__scope__scope__table;
+extern const LifelineMessageTable test__extending__scope__scope_x6434137f__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__scope__scope_x6434137f__get_table(void) {
+    return &test__extending__scope__scope_x6434137f__table;
 }
-extern const LifelineMessageTable test__extending__scope__self__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__scope__self__get_table(void) {
-    return &test__extending__scope__self__table;
+extern const LifelineMessageTable test__extending__scope__self_xdc06d8eb__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__scope__self_xdc06d8eb__get_table(void) {
+    return &test__extending__scope__self_xdc06d8eb__table;
 }
 extern const LifelineMessageTable test__extending__set__table;
 static inline const LifelineMessageTable *_Nonnull test__extending__set__get_table(void) {
@@ -41,121 +41,121 @@ extern const LifelineMessageTable test__extending__entry__table;
 static inline const LifelineMessageTable *_Nonnull test__extending__entry__get_table(void) {
     return &test__extending__entry__table;
 }
-extern const LifelineMessageTable test__extending__entry__entry__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__entry__entry__get_table(void) {
-    return &test__extending__entry__entry__table;
+extern const LifelineMessageTable test__extending__entry__entry_x9c90f27b__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__entry__entry_x9c90f27b__get_table(void) {
+    return &test__extending__entry__entry_x9c90f27b__table;
 }
-extern const LifelineMessageTable test__extending__a_double__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__a_double__get_table(void) {
-    return &test__extending__a_double__table;
+extern const LifelineMessageTable test__extending__a_double_x098b5d0a__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__a_double_x098b5d0a__get_table(void) {
+    return &test__extending__a_double_x098b5d0a__table;
 }
-extern const LifelineMessageTable test__extending__a_float__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__a_float__get_table(void) {
-    return &test__extending__a_float__table;
+extern const LifelineMessageTable test__extending__a_float_xc1497433__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__a_float_xc1497433__get_table(void) {
+    return &test__extending__a_float_xc1497433__table;
 }
-extern const LifelineMessageTable test__extending__an_int64__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__an_int64__get_table(void) {
-    return &test__extending__an_int64__table;
+extern const LifelineMessageTable test__extending__an_int64_x7768d348__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__an_int64_x7768d348__get_table(void) {
+    return &test__extending__an_int64_x7768d348__table;
 }
-extern const LifelineMessageTable test__extending__a_uint64__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__a_uint64__get_table(void) {
-    return &test__extending__a_uint64__table;
+extern const LifelineMessageTable test__extending__a_uint64_x747b7b35__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__a_uint64_x747b7b35__get_table(void) {
+    return &test__extending__a_uint64_x747b7b35__table;
 }
-extern const LifelineMessageTable test__extending__an_int32__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__an_int32__get_table(void) {
-    return &test__extending__an_int32__table;
+extern const LifelineMessageTable test__extending__an_int32_xe76134d3__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__an_int32_xe76134d3__get_table(void) {
+    return &test__extending__an_int32_xe76134d3__table;
 }
-extern const LifelineMessageTable test__extending__a_fixed64__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__a_fixed64__get_table(void) {
-    return &test__extending__a_fixed64__table;
+extern const LifelineMessageTable test__extending__a_fixed64_x25eff3e1__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__a_fixed64_x25eff3e1__get_table(void) {
+    return &test__extending__a_fixed64_x25eff3e1__table;
 }
-extern const LifelineMessageTable test__extending__a_fixed32__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__a_fixed32__get_table(void) {
-    return &test__extending__a_fixed32__table;
+extern const LifelineMessageTable test__extending__a_fixed32_x0de30226__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__a_fixed32_x0de30226__get_table(void) {
+    return &test__extending__a_fixed32_x0de30226__table;
 }
-extern const LifelineMessageTable test__extending__a_bool__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__a_bool__get_table(void) {
-    return &test__extending__a_bool__table;
+extern const LifelineMessageTable test__extending__a_bool_xca9e2e23__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__a_bool_xca9e2e23__get_table(void) {
+    return &test__extending__a_bool_xca9e2e23__table;
 }
-extern const LifelineMessageTable test__extending__a_string__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__a_string__get_table(void) {
-    return &test__extending__a_string__table;
+extern const LifelineMessageTable test__extending__a_string_x96e1aee2__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__a_string_x96e1aee2__get_table(void) {
+    return &test__extending__a_string_x96e1aee2__table;
 }
-extern const LifelineMessageTable test__extending__some_bytes__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__some_bytes__get_table(void) {
-    return &test__extending__some_bytes__table;
+extern const LifelineMessageTable test__extending__some_bytes_x4a9eac1f__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__some_bytes_x4a9eac1f__get_table(void) {
+    return &test__extending__some_bytes_x4a9eac1f__table;
 }
-extern const LifelineMessageTable test__extending__a_uint32__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__a_uint32__get_table(void) {
-    return &test__extending__a_uint32__table;
+extern const LifelineMessageTable test__extending__a_uint32_x048319aa__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__a_uint32_x048319aa__get_table(void) {
+    return &test__extending__a_uint32_x048319aa__table;
 }
-extern const LifelineMessageTable test__extending__an_sfixed32__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__an_sfixed32__get_table(void) {
-    return &test__extending__an_sfixed32__table;
+extern const LifelineMessageTable test__extending__an_sfixed32_xe7e3b701__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__an_sfixed32_xe7e3b701__get_table(void) {
+    return &test__extending__an_sfixed32_xe7e3b701__table;
 }
-extern const LifelineMessageTable test__extending__an_sfixed64__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__an_sfixed64__get_table(void) {
-    return &test__extending__an_sfixed64__table;
+extern const LifelineMessageTable test__extending__an_sfixed64_x5beb2962__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__an_sfixed64_x5beb2962__get_table(void) {
+    return &test__extending__an_sfixed64_x5beb2962__table;
 }
-extern const LifelineMessageTable test__extending__a_sint32__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__a_sint32__get_table(void) {
-    return &test__extending__a_sint32__table;
+extern const LifelineMessageTable test__extending__a_sint32_xfa5ba060__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__a_sint32_xfa5ba060__get_table(void) {
+    return &test__extending__a_sint32_xfa5ba060__table;
 }
-extern const LifelineMessageTable test__extending__a_sint64__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__a_sint64__get_table(void) {
-    return &test__extending__a_sint64__table;
+extern const LifelineMessageTable test__extending__a_sint64_x8e543a97__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__a_sint64_x8e543a97__get_table(void) {
+    return &test__extending__a_sint64_x8e543a97__table;
 }
-extern const LifelineMessageTable test__extending__size__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__size__get_table(void) {
-    return &test__extending__size__table;
+extern const LifelineMessageTable test__extending__size_x5635fdde__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__size_x5635fdde__get_table(void) {
+    return &test__extending__size_x5635fdde__table;
 }
-extern const LifelineMessageTable test__extending__color__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__color__get_table(void) {
-    return &test__extending__color__table;
+extern const LifelineMessageTable test__extending__color_xd625f416__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__color_xd625f416__get_table(void) {
+    return &test__extending__color_xd625f416__table;
 }
-extern const LifelineMessageTable test__extending__weight__n2__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__weight__n2__get_table(void) {
-    return &test__extending__weight__n2__table;
+extern const LifelineMessageTable test__extending__weight_x15ad4443__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__weight_x15ad4443__get_table(void) {
+    return &test__extending__weight_x15ad4443__table;
 }
-extern const LifelineMessageTable test__extending__pair__n2__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__pair__n2__get_table(void) {
-    return &test__extending__pair__n2__table;
+extern const LifelineMessageTable test__extending__pair_x9a37e4e7__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__pair_x9a37e4e7__get_table(void) {
+    return &test__extending__pair_x9a37e4e7__table;
 }
-extern const LifelineMessageTable test__extending__numbers__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__numbers__get_table(void) {
-    return &test__extending__numbers__table;
+extern const LifelineMessageTable test__extending__numbers_xcb6d1c6f__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__numbers_xcb6d1c6f__get_table(void) {
+    return &test__extending__numbers_xcb6d1c6f__table;
 }
-extern const LifelineMessageTable test__extending__packed_numbers__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__packed_numbers__get_table(void) {
-    return &test__extending__packed_numbers__table;
+extern const LifelineMessageTable test__extending__packed_numbers_x13001082__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__packed_numbers_x13001082__get_table(void) {
+    return &test__extending__packed_numbers_x13001082__table;
 }
-extern const LifelineMessageTable test__extending__sizes__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__sizes__get_table(void) {
-    return &test__extending__sizes__table;
+extern const LifelineMessageTable test__extending__sizes_x63fe5757__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__sizes_x63fe5757__get_table(void) {
+    return &test__extending__sizes_x63fe5757__table;
 }
-extern const LifelineMessageTable test__extending__texts__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__texts__get_table(void) {
-    return &test__extending__texts__table;
+extern const LifelineMessageTable test__extending__texts_x4cf6fb89__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__texts_x4cf6fb89__get_table(void) {
+    return &test__extending__texts_x4cf6fb89__table;
 }
-extern const LifelineMessageTable test__extending__weights__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__weights__get_table(void) {
-    return &test__extending__weights__table;
+extern const LifelineMessageTable test__extending__weights_x4fc25790__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__weights_x4fc25790__get_table(void) {
+    return &test__extending__weights_x4fc25790__table;
 }
-extern const LifelineMessageTable test__extending__spot__n2__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__spot__n2__get_table(void) {
-    return &test__extending__spot__n2__table;
+extern const LifelineMessageTable test__extending__spot_x7fba551f__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__spot_x7fba551f__get_table(void) {
+    return &test__extending__spot_x7fba551f__table;
 }
-extern const LifelineMessageTable test__extending__name__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__name__get_table(void) {
-    return &test__extending__name__table;
+extern const LifelineMessageTable test__extending__name_x5384ddc4__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__name_x5384ddc4__get_table(void) {
+    return &test__extending__name_x5384ddc4__table;
 }
-extern const LifelineMessageTable test__extending__unit__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__unit__get_table(void) {
-    return &test__extending__unit__table;
+extern const LifelineMessageTable test__extending__unit_xf261c7c5__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__unit_xf261c7c5__get_table(void) {
+    return &test__extending__unit_xf261c7c5__table;
 }
-extern const LifelineMessageTable test__extending__heavy__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__heavy__get_table(void) {
-    return &test__extending__heavy__table;
+extern const LifelineMessageTable test__extending__heavy_xa9673b1a__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__heavy_xa9673b1a__get_table(void) {
+    return &test__extending__heavy_xa9673b1a__table;
 }
 
 #endif

@@ -19,40 +19,40 @@ typedef struct Test__Extending__Weight Test__Extending__Weight;
 typedef struct Test__Extending__Pair Test__Extending__Pair;
 typedef struct Test__Extending__Spot Test__Extending__Spot;
 typedef struct Test__Extending__Scope Test__Extending__Scope;
-typedef struct Test__Extending__Scope__Extensions Test__Extending__Scope__Extensions;
-typedef struct Test__Extending__Scope__Scope Test__Extending__Scope__Scope;
-typedef struct Test__Extending__Scope__Self Test__Extending__Scope__Self;
+typedef struct Test__Extending__Scope__ExtensionsX722d6317 Test__Extending__Scope__ExtensionsX722d6317;
+typedef struct Test__Extending__Scope__ScopeX6434137f Test__Extending__Scope__ScopeX6434137f;
+typedef struct Test__Extending__Scope__SelfXdc06d8eb Test__Extending__Scope__SelfXdc06d8eb;
 typedef struct Test__Extending__Set Test__Extending__Set;
 typedef struct Test__Extending__Entry Test__Extending__Entry;
-typedef struct Test__Extending__Entry__Entry Test__Extending__Entry__Entry;
-typedef struct Test__Extending__ADouble Test__Extending__ADouble;
-typedef struct Test__Extending__AFloat Test__Extending__AFloat;
-typedef struct Test__Extending__AnInt64 Test__Extending__AnInt64;
-typedef struct Test__Extending__AUint64 Test__Extending__AUint64;
-typedef struct Test__Extending__AnInt32 Test__Extending__AnInt32;
-typedef struct Test__Extending__AFixed64 Test__Extending__AFixed64;
-typedef struct Test__Extending__AFixed32 Test__Extending__AFixed32;
-typedef struct Test__Extending__ABool Test__Extending__ABool;
-typedef struct Test__Extending__AString Test__Extending__AString;
-typedef struct Test__Extending__SomeBytes Test__Extending__SomeBytes;
-typedef struct Test__Extending__AUint32 Test__Extending__AUint32;
-typedef struct Test__Extending__AnSfixed32 Test__Extending__AnSfixed32;
-typedef struct Test__Extending__AnSfixed64 Test__Extending__AnSfixed64;
-typedef struct Test__Extending__ASint32 Test__Extending__ASint32;
-typedef struct Test__Extending__ASint64 Test__Extending__ASint64;
-typedef struct Test__Extending__Size Test__Extending__Size;
-typedef struct Test__Extending__Color Test__Extending__Color;
-typedef struct Test__Extending__WeightN2 Test__Extending__WeightN2;
-typedef struct Test__Extending__PairN2 Test__Extending__PairN2;
-typedef struct Test__Extending__Numbers Test__Extending__Numbers;
-typedef struct Test__Extending__PackedNumbers Test__Extending__PackedNumbers;
-typedef struct Test__Extending__Sizes Test__Extending__Sizes;
-typedef struct Test__Extending__Texts Test__Extending__Texts;
-typedef struct Test__Extending__Weights Test__Extending__Weights;
-typedef struct Test__Extending__SpotN2 Test__Extending__SpotN2;
-typedef struct Test__Extending__Name Test__Extending__Name;
-typedef struct Test__Extending__Unit Test__Extending__Unit;
-typedef struct Test__Extending__Heavy Test__Extending__Heavy;
+typedef struct Test__Extending__Entry__EntryX9c90f27b Test__Extending__Entry__EntryX9c90f27b;
+typedef struct Test__Extending__ADoubleX098b5d0a Test__Extending__ADoubleX098b5d0a;
+typedef struct Test__Extending__AFloatXc1497433 Test__Extending__AFloatXc1497433;
+typedef struct Test__Extending__AnInt64X7768d348 Test__Extending__AnInt64X7768d348;
+typedef struct Test__Extending__AUint64X747b7b35 Test__Extending__AUint64X747b7b35;
+typedef struct Test__Extending__AnInt32Xe76134d3 Test__Extending__AnInt32Xe76134d3;
+typedef struct Test__Extending__AFixed64X25eff3e1 Test__Extending__AFixed64X25eff3e1;
+typedef struct Test__Extending__AFixed32X0de30226 Test__Extending__AFixed32X0de30226;
+typedef struct Test__Extending__ABoolXca9e2e23 Test__Extending__ABoolXca9e2e23;
+typedef struct Test__Extending__AStringX96e1aee2 Test__Extending__AStringX96e1aee2;
+typedef struct Test__Extending__SomeBytesX4a9eac1f Test__Extending__SomeBytesX4a9eac1f;
+typedef struct Test__Extending__AUint32X048319aa Test__Extending__AUint32X048319aa;
+typedef struct Test__Extending__AnSfixed32Xe7e3b701 Test__Extending__AnSfixed32Xe7e3b701;
+typedef struct Test__Extending__AnSfixed64X5beb2962 Test__Extending__AnSfixed64X5beb2962;
+typedef struct Test__Extending__ASint32Xfa5ba060 Test__Extending__ASint32Xfa5ba060;
+typedef struct Test__Extending__ASint64X8e543a97 Test__Extending__ASint64X8e543a97;
+typedef struct Test__Extending__SizeX5635fdde Test__Extending__SizeX5635fdde;
+typedef struct Test__Extending__ColorXd625f416 Test__Extending__ColorXd625f416;
+typedef struct Test__Extending__WeightX15ad4443 Test__Extending__WeightX15ad4443;
+typedef struct Test__Extending__PairX9a37e4e7 Test__Extending__PairX9a37e4e7;
+typedef struct Test__Extending__NumbersXcb6d1c6f Test__Extending__NumbersXcb6d1c6f;
+typedef struct Test__Extending__PackedNumbersX13001082 Test__Extending__PackedNumbersX13001082;
+typedef struct Test__Extending__SizesX63fe5757 Test__Extending__SizesX63fe5757;
+typedef struct Test__Extending__TextsX4cf6fb89 Test__Extending__TextsX4cf6fb89;
+typedef struct Test__Extending__WeightsX4fc25790 Test__Extending__WeightsX4fc25790;
+typedef struct Test__Extending__SpotX7fba551f Test__Extending__SpotX7fba551f;
+typedef struct Test__Extending__NameX5384ddc4 Test__Extending__NameX5384ddc4;
+typedef struct Test__Extending__UnitXf261c7c5 Test__Extending__UnitXf261c7c5;
+typedef struct Test__Extending__HeavyXa9673b1a Test__Extending__HeavyXa9673b1a;
 
 
 /* --- enums --- */
@@ -96,33 +96,33 @@ struct  Test__Extending__Spot
     , 0, 0 }
 
 
-struct  Test__Extending__Scope__Extensions
+struct  Test__Extending__Scope__ExtensionsX722d6317
 {
   ProtobufCMessage base;
 };
-#define TEST__EXTENDING__SCOPE__EXTENSIONS__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__scope__extensions__descriptor) \
+#define TEST__EXTENDING__SCOPE__EXTENSIONS_X722D6317__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__scope__extensions_x722d6317__descriptor) \
      }
 
 
-struct  Test__Extending__Scope__Scope
+struct  Test__Extending__Scope__ScopeX6434137f
 {
   ProtobufCMessage base;
   Test__Extending__Scope *value;
 };
-#define TEST__EXTENDING__SCOPE__SCOPE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__scope__scope__descriptor) \
+#define TEST__EXTENDING__SCOPE__SCOPE_X6434137F__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__scope__scope_x6434137f__descriptor) \
     , NULL }
 
 
-struct  Test__Extending__Scope__Self
+struct  Test__Extending__Scope__SelfXdc06d8eb
 {
   ProtobufCMessage base;
   size_t n_value;
   int32_t *value;
 };
-#define TEST__EXTENDING__SCOPE__SELF__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__scope__self__descriptor) \
+#define TEST__EXTENDING__SCOPE__SELF_XDC06D8EB__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__scope__self_xdc06d8eb__descriptor) \
     , 0,NULL }
 
 
@@ -146,13 +146,13 @@ struct  Test__Extending__Set
      }
 
 
-struct  Test__Extending__Entry__Entry
+struct  Test__Extending__Entry__EntryX9c90f27b
 {
   ProtobufCMessage base;
   Test__Extending__Entry *value;
 };
-#define TEST__EXTENDING__ENTRY__ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__entry__entry__descriptor) \
+#define TEST__EXTENDING__ENTRY__ENTRY_X9C90F27B__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__entry__entry_x9c90f27b__descriptor) \
     , NULL }
 
 
@@ -168,308 +168,308 @@ struct  Test__Extending__Entry
     , 0, {0,NULL}, NULL }
 
 
-struct  Test__Extending__ADouble
+struct  Test__Extending__ADoubleX098b5d0a
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_value;
   double value;
 };
-#define TEST__EXTENDING__A_DOUBLE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__a_double__descriptor) \
+#define TEST__EXTENDING__A_DOUBLE_X098B5D0A__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__a_double_x098b5d0a__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Extending__AFloat
+struct  Test__Extending__AFloatXc1497433
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_value;
   float value;
 };
-#define TEST__EXTENDING__A_FLOAT__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__a_float__descriptor) \
+#define TEST__EXTENDING__A_FLOAT_XC1497433__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__a_float_xc1497433__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Extending__AnInt64
+struct  Test__Extending__AnInt64X7768d348
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_value;
   int64_t value;
 };
-#define TEST__EXTENDING__AN_INT64__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__an_int64__descriptor) \
+#define TEST__EXTENDING__AN_INT64_X7768D348__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__an_int64_x7768d348__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Extending__AUint64
+struct  Test__Extending__AUint64X747b7b35
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_value;
   uint64_t value;
 };
-#define TEST__EXTENDING__A_UINT64__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__a_uint64__descriptor) \
+#define TEST__EXTENDING__A_UINT64_X747B7B35__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__a_uint64_x747b7b35__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Extending__AnInt32
+struct  Test__Extending__AnInt32Xe76134d3
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_value;
   int32_t value;
 };
-#define TEST__EXTENDING__AN_INT32__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__an_int32__descriptor) \
+#define TEST__EXTENDING__AN_INT32_XE76134D3__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__an_int32_xe76134d3__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Extending__AFixed64
+struct  Test__Extending__AFixed64X25eff3e1
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_value;
   uint64_t value;
 };
-#define TEST__EXTENDING__A_FIXED64__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__a_fixed64__descriptor) \
+#define TEST__EXTENDING__A_FIXED64_X25EFF3E1__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__a_fixed64_x25eff3e1__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Extending__AFixed32
+struct  Test__Extending__AFixed32X0de30226
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_value;
   uint32_t value;
 };
-#define TEST__EXTENDING__A_FIXED32__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__a_fixed32__descriptor) \
+#define TEST__EXTENDING__A_FIXED32_X0DE30226__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__a_fixed32_x0de30226__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Extending__ABool
+struct  Test__Extending__ABoolXca9e2e23
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_value;
   protobuf_c_boolean value;
 };
-#define TEST__EXTENDING__A_BOOL__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__a_bool__descriptor) \
+#define TEST__EXTENDING__A_BOOL_XCA9E2E23__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__a_bool_xca9e2e23__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Extending__AString
+struct  Test__Extending__AStringX96e1aee2
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_value;
   ProtobufCBinaryData value;
 };
-#define TEST__EXTENDING__A_STRING__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__a_string__descriptor) \
+#define TEST__EXTENDING__A_STRING_X96E1AEE2__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__a_string_x96e1aee2__descriptor) \
     , 0, {0,NULL} }
 
 
-struct  Test__Extending__SomeBytes
+struct  Test__Extending__SomeBytesX4a9eac1f
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_value;
   ProtobufCBinaryData value;
 };
-#define TEST__EXTENDING__SOME_BYTES__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__some_bytes__descriptor) \
+#define TEST__EXTENDING__SOME_BYTES_X4A9EAC1F__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__some_bytes_x4a9eac1f__descriptor) \
     , 0, {0,NULL} }
 
 
-struct  Test__Extending__AUint32
+struct  Test__Extending__AUint32X048319aa
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_value;
   uint32_t value;
 };
-#define TEST__EXTENDING__A_UINT32__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__a_uint32__descriptor) \
+#define TEST__EXTENDING__A_UINT32_X048319AA__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__a_uint32_x048319aa__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Extending__AnSfixed32
+struct  Test__Extending__AnSfixed32Xe7e3b701
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_value;
   int32_t value;
 };
-#define TEST__EXTENDING__AN_SFIXED32__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__an_sfixed32__descriptor) \
+#define TEST__EXTENDING__AN_SFIXED32_XE7E3B701__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__an_sfixed32_xe7e3b701__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Extending__AnSfixed64
+struct  Test__Extending__AnSfixed64X5beb2962
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_value;
   int64_t value;
 };
-#define TEST__EXTENDING__AN_SFIXED64__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__an_sfixed64__descriptor) \
+#define TEST__EXTENDING__AN_SFIXED64_X5BEB2962__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__an_sfixed64_x5beb2962__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Extending__ASint32
+struct  Test__Extending__ASint32Xfa5ba060
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_value;
   int32_t value;
 };
-#define TEST__EXTENDING__A_SINT32__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__a_sint32__descriptor) \
+#define TEST__EXTENDING__A_SINT32_XFA5BA060__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__a_sint32_xfa5ba060__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Extending__ASint64
+struct  Test__Extending__ASint64X8e543a97
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_value;
   int64_t value;
 };
-#define TEST__EXTENDING__A_SINT64__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__a_sint64__descriptor) \
+#define TEST__EXTENDING__A_SINT64_X8E543A97__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__a_sint64_x8e543a97__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Extending__Size
+struct  Test__Extending__SizeX5635fdde
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_value;
   int32_t value;
 };
-#define TEST__EXTENDING__SIZE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__size__descriptor) \
+#define TEST__EXTENDING__SIZE_X5635FDDE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__size_x5635fdde__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Extending__Color
+struct  Test__Extending__ColorXd625f416
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_value;
   int32_t value;
 };
-#define TEST__EXTENDING__COLOR__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__color__descriptor) \
+#define TEST__EXTENDING__COLOR_XD625F416__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__color_xd625f416__descriptor) \
     , 0, 0 }
 
 
-struct  Test__Extending__WeightN2
+struct  Test__Extending__WeightX15ad4443
 {
   ProtobufCMessage base;
   Test__Extending__Weight *value;
 };
-#define TEST__EXTENDING__WEIGHT__N2__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__weight__n2__descriptor) \
+#define TEST__EXTENDING__WEIGHT_X15AD4443__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__weight_x15ad4443__descriptor) \
     , NULL }
 
 
-struct  Test__Extending__PairN2
+struct  Test__Extending__PairX9a37e4e7
 {
   ProtobufCMessage base;
   Test__Extending__Pair *value;
 };
-#define TEST__EXTENDING__PAIR__N2__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__pair__n2__descriptor) \
+#define TEST__EXTENDING__PAIR_X9A37E4E7__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__pair_x9a37e4e7__descriptor) \
     , NULL }
 
 
-struct  Test__Extending__Numbers
+struct  Test__Extending__NumbersXcb6d1c6f
 {
   ProtobufCMessage base;
   size_t n_value;
   int32_t *value;
 };
-#define TEST__EXTENDING__NUMBERS__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__numbers__descriptor) \
+#define TEST__EXTENDING__NUMBERS_XCB6D1C6F__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__numbers_xcb6d1c6f__descriptor) \
     , 0,NULL }
 
 
-struct  Test__Extending__PackedNumbers
+struct  Test__Extending__PackedNumbersX13001082
 {
   ProtobufCMessage base;
   size_t n_value;
   int32_t *value;
 };
-#define TEST__EXTENDING__PACKED_NUMBERS__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__packed_numbers__descriptor) \
+#define TEST__EXTENDING__PACKED_NUMBERS_X13001082__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__packed_numbers_x13001082__descriptor) \
     , 0,NULL }
 
 
-struct  Test__Extending__Sizes
+struct  Test__Extending__SizesX63fe5757
 {
   ProtobufCMessage base;
   size_t n_value;
   int32_t *value;
 };
-#define TEST__EXTENDING__SIZES__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__sizes__descriptor) \
+#define TEST__EXTENDING__SIZES_X63FE5757__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__sizes_x63fe5757__descriptor) \
     , 0,NULL }
 
 
-struct  Test__Extending__Texts
+struct  Test__Extending__TextsX4cf6fb89
 {
   ProtobufCMessage base;
   size_t n_value;
   ProtobufCBinaryData *value;
 };
-#define TEST__EXTENDING__TEXTS__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__texts__descriptor) \
+#define TEST__EXTENDING__TEXTS_X4CF6FB89__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__texts_x4cf6fb89__descriptor) \
     , 0,NULL }
 
 
-struct  Test__Extending__Weights
+struct  Test__Extending__WeightsX4fc25790
 {
   ProtobufCMessage base;
   size_t n_value;
   Test__Extending__Weight **value;
 };
-#define TEST__EXTENDING__WEIGHTS__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__weights__descriptor) \
+#define TEST__EXTENDING__WEIGHTS_X4FC25790__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__weights_x4fc25790__descriptor) \
     , 0,NULL }
 
 
-struct  Test__Extending__SpotN2
+struct  Test__Extending__SpotX7fba551f
 {
   ProtobufCMessage base;
   size_t n_value;
   Test__Extending__Spot **value;
 };
-#define TEST__EXTENDING__SPOT__N2__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__spot__n2__descriptor) \
+#define TEST__EXTENDING__SPOT_X7FBA551F__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__spot_x7fba551f__descriptor) \
     , 0,NULL }
 
 
-struct  Test__Extending__Name
+struct  Test__Extending__NameX5384ddc4
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_value;
   ProtobufCBinaryData value;
 };
-#define TEST__EXTENDING__NAME__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__name__descriptor) \
+#define TEST__EXTENDING__NAME_X5384DDC4__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__name_x5384ddc4__descriptor) \
     , 0, {0,NULL} }
 
 
-struct  Test__Extending__Unit
+struct  Test__Extending__UnitXf261c7c5
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_value;
   ProtobufCBinaryData value;
 };
-#define TEST__EXTENDING__UNIT__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__unit__descriptor) \
+#define TEST__EXTENDING__UNIT_XF261C7C5__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__unit_xf261c7c5__descriptor) \
     , 0, {0,NULL} }
 
 
-struct  Test__Extending__Heavy
+struct  Test__Extending__HeavyXa9673b1a
 {
   ProtobufCMessage base;
   Test__Extending__Weight *value;
 };
-#define TEST__EXTENDING__HEAVY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__heavy__descriptor) \
+#define TEST__EXTENDING__HEAVY_XA9673B1A__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__extending__heavy_xa9673b1a__descriptor) \
     , NULL }
 
 
@@ -484,14 +484,14 @@ typedef void (*Test__Extending__Pair_Closure)
 typedef void (*Test__Extending__Spot_Closure)
                  (const Test__Extending__Spot *message,
                   void *closure_data);
-typedef void (*Test__Extending__Scope__Extensions_Closure)
-                 (const Test__Extending__Scope__Extensions *message,
+typedef void (*Test__Extending__Scope__ExtensionsX722d6317_Closure)
+                 (const Test__Extending__Scope__ExtensionsX722d6317 *message,
                   void *closure_data);
-typedef void (*Test__Extending__Scope__Scope_Closure)
-                 (const Test__Extending__Scope__Scope *message,
+typedef void (*Test__Extending__Scope__ScopeX6434137f_Closure)
+                 (const Test__Extending__Scope__ScopeX6434137f *message,
                   void *closure_data);
-typedef void (*Test__Extending__Scope__Self_Closure)
-                 (const Test__Extending__Scope__Self *message,
+typedef void (*Test__Extending__Scope__SelfXdc06d8eb_Closure)
+                 (const Test__Extending__Scope__SelfXdc06d8eb *message,
                   void *closure_data);
 typedef void (*Test__Extending__Scope_Closure)
                  (const Test__Extending__Scope *message,
@@ -499,95 +499,95 @@ typedef void (*Test__Extending__Scope_Closure)
 typedef void (*Test__Extending__Set_Closure)
                  (const Test__Extending__Set *message,
                   void *closure_data);
-typedef void (*Test__Extending__Entry__Entry_Closure)
-                 (const Test__Extending__Entry__Entry *message,
+typedef void (*Test__Extending__Entry__EntryX9c90f27b_Closure)
+                 (const Test__Extending__Entry__EntryX9c90f27b *message,
                   void *closure_data);
 typedef void (*Test__Extending__Entry_Closure)
                  (const Test__Extending__Entry *message,
                   void *closure_data);
-typedef void (*Test__Extending__ADouble_Closure)
-                 (const Test__Extending__ADouble *message,
+typedef void (*Test__Extending__ADoubleX098b5d0a_Closure)
+                 (const Test__Extending__ADoubleX098b5d0a *message,
                   void *closure_data);
-typedef void (*Test__Extending__AFloat_Closure)
-                 (const Test__Extending__AFloat *message,
+typedef void (*Test__Extending__AFloatXc1497433_Closure)
+                 (const Test__Extending__AFloatXc1497433 *message,
                   void *closure_data);
-typedef void (*Test__Extending__AnInt64_Closure)
-                 (const Test__Extending__AnInt64 *message,
+typedef void (*Test__Extending__AnInt64X7768d348_Closure)
+                 (const Test__Extending__AnInt64X7768d348 *message,
                   void *closure_data);
-typedef void (*Test__Extending__AUint64_Closure)
-                 (const Test__Extending__AUint64 *message,
+typedef void (*Test__Extending__AUint64X747b7b35_Closure)
+                 (const Test__Extending__AUint64X747b7b35 *message,
                   void *closure_data);
-typedef void (*Test__Extending__AnInt32_Closure)
-                 (const Test__Extending__AnInt32 *message,
+typedef void (*Test__Extending__AnInt32Xe76134d3_Closure)
+                 (const Test__Extending__AnInt32Xe76134d3 *message,
                   void *closure_data);
-typedef void (*Test__Extending__AFixed64_Closure)
-                 (const Test__Extending__AFixed64 *message,
+typedef void (*Test__Extending__AFixed64X25eff3e1_Closure)
+                 (const Test__Extending__AFixed64X25eff3e1 *message,
                   void *closure_data);
-typedef void (*Test__Extending__AFixed32_Closure)
-                 (const Test__Extending__AFixed32 *message,
+typedef void (*Test__Extending__AFixed32X0de30226_Closure)
+                 (const Test__Extending__AFixed32X0de30226 *message,
                   void *closure_data);
-typedef void (*Test__Extending__ABool_Closure)
-                 (const Test__Extending__ABool *message,
+typedef void (*Test__Extending__ABoolXca9e2e23_Closure)
+                 (const Test__Extending__ABoolXca9e2e23 *message,
                   void *closure_data);
-typedef void (*Test__Extending__AString_Closure)
-                 (const Test__Extending__AString *message,
+typedef void (*Test__Extending__AStringX96e1aee2_Closure)
+                 (const Test__Extending__AStringX96e1aee2 *message,
                   void *closure_data);
-typedef void (*Test__Extending__SomeBytes_Closure)
-                 (const Test__Extending__SomeBytes *message,
+typedef void (*Test__Extending__SomeBytesX4a9eac1f_Closure)
+                 (const Test__Extending__SomeBytesX4a9eac1f *message,
                   void *closure_data);
-typedef void (*Test__Extending__AUint32_Closure)
-                 (const Test__Extending__AUint32 *message,
+typedef void (*Test__Extending__AUint32X048319aa_Closure)
+                 (const Test__Extending__AUint32X048319aa *message,
                   void *closure_data);
-typedef void (*Test__Extending__AnSfixed32_Closure)
-                 (const Test__Extending__AnSfixed32 *message,
+typedef void (*Test__Extending__AnSfixed32Xe7e3b701_Closure)
+                 (const Test__Extending__AnSfixed32Xe7e3b701 *message,
                   void *closure_data);
-typedef void (*Test__Extending__AnSfixed64_Closure)
-                 (const Test__Extending__AnSfixed64 *message,
+typedef void (*Test__Extending__AnSfixed64X5beb2962_Closure)
+                 (const Test__Extending__AnSfixed64X5beb2962 *message,
                   void *closure_data);
-typedef void (*Test__Extending__ASint32_Closure)
-                 (const Test__Extending__ASint32 *message,
+typedef void (*Test__Extending__ASint32Xfa5ba060_Closure)
+                 (const Test__Extending__ASint32Xfa5ba060 *message,
                   void *closure_data);
-typedef void (*Test__Extending__ASint64_Closure)
-                 (const Test__Extending__ASint64 *message,
+typedef void (*Test__Extending__ASint64X8e543a97_Closure)
+                 (const Test__Extending__ASint64X8e543a97 *message,
                   void *closure_data);
-typedef void (*Test__Extending__Size_Closure)
-                 (const Test__Extending__Size *message,
+typedef void (*Test__Extending__SizeX5635fdde_Closure)
+                 (const Test__Extending__SizeX5635fdde *message,
                   void *closure_data);
-typedef void (*Test__Extending__Color_Closure)
-                 (const Test__Extending__Color *message,
+typedef void (*Test__Extending__ColorXd625f416_Closure)
+                 (const Test__Extending__ColorXd625f416 *message,
                   void *closure_data);
-typedef void (*Test__Extending__WeightN2_Closure)
-                 (const Test__Extending__WeightN2 *message,
+typedef void (*Test__Extending__WeightX15ad4443_Closure)
+                 (const Test__Extending__WeightX15ad4443 *message,
                   void *closure_data);
-typedef void (*Test__Extending__PairN2_Closure)
-                 (const Test__Extending__PairN2 *message,
+typedef void (*Test__Extending__PairX9a37e4e7_Closure)
+                 (const Test__Extending__PairX9a37e4e7 *message,
                   void *closure_data);
-typedef void (*Test__Extending__Numbers_Closure)
-                 (const Test__Extending__Numbers *message,
+typedef void (*Test__Extending__NumbersXcb6d1c6f_Closure)
+                 (const Test__Extending__NumbersXcb6d1c6f *message,
                   void *closure_data);
-typedef void (*Test__Extending__PackedNumbers_Closure)
-                 (const Test__Extending__PackedNumbers *message,
+typedef void (*Test__Extending__PackedNumbersX13001082_Closure)
+                 (const Test__Extending__PackedNumbersX13001082 *message,
                   void *closure_data);
-typedef void (*Test__Extending__Sizes_Closure)
-                 (const Test__Extending__Sizes *message,
+typedef void (*Test__Extending__SizesX63fe5757_Closure)
+                 (const Test__Extending__SizesX63fe5757 *message,
                   void *closure_data);
-typedef void (*Test__Extending__Texts_Closure)
-                 (const Test__Extending__Texts *message,
+typedef void (*Test__Extending__TextsX4cf6fb89_Closure)
+                 (const Test__Extending__TextsX4cf6fb89 *message,
                   void *closure_data);
-typedef void (*Test__Extending__Weights_Closure)
-                 (const Test__Extending__Weights *message,
+typedef void (*Test__Extending__WeightsX4fc25790_Closure)
+                 (const Test__Extending__WeightsX4fc25790 *message,
                   void *closure_data);
-typedef void (*Test__Extending__SpotN2_Closure)
-                 (const Test__Extending__SpotN2 *message,
+typedef void (*Test__Extending__SpotX7fba551f_Closure)
+                 (const Test__Extending__SpotX7fba551f *message,
                   void *closure_data);
-typedef void (*Test__Extending__Name_Closure)
-                 (const Test__Extending__Name *message,
+typedef void (*Test__Extending__NameX5384ddc4_Closure)
+                 (const Test__Extending__NameX5384ddc4 *message,
                   void *closure_data);
-typedef void (*Test__Extending__Unit_Closure)
-                 (const Test__Extending__Unit *message,
+typedef void (*Test__Extending__UnitXf261c7c5_Closure)
+                 (const Test__Extending__UnitXf261c7c5 *message,
                   void *closure_data);
-typedef void (*Test__Extending__Heavy_Closure)
-                 (const Test__Extending__Heavy *message,
+typedef void (*Test__Extending__HeavyXa9673b1a_Closure)
+                 (const Test__Extending__HeavyXa9673b1a *message,
                   void *closure_data);
 
 /* --- services --- */
@@ -599,40 +599,40 @@ extern const ProtobufCMessageDescriptor test__extending__weight__descriptor;
 extern const ProtobufCMessageDescriptor test__extending__pair__descriptor;
 extern const ProtobufCMessageDescriptor test__extending__spot__descriptor;
 extern const ProtobufCMessageDescriptor test__extending__scope__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__scope__extensions__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__scope__scope__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__scope__self__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__scope__extensions_x722d6317__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__scope__scope_x6434137f__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__scope__self_xdc06d8eb__descriptor;
 extern const ProtobufCMessageDescriptor test__extending__set__descriptor;
 extern const ProtobufCMessageDescriptor test__extending__entry__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__entry__entry__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__a_double__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__a_float__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__an_int64__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__a_uint64__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__an_int32__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__a_fixed64__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__a_fixed32__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__a_bool__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__a_string__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__some_bytes__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__a_uint32__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__an_sfixed32__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__an_sfixed64__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__a_sint32__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__a_sint64__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__size__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__color__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__weight__n2__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__pair__n2__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__numbers__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__packed_numbers__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__sizes__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__texts__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__weights__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__spot__n2__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__name__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__unit__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__heavy__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__entry__entry_x9c90f27b__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__a_double_x098b5d0a__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__a_float_xc1497433__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__an_int64_x7768d348__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__a_uint64_x747b7b35__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__an_int32_xe76134d3__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__a_fixed64_x25eff3e1__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__a_fixed32_x0de30226__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__a_bool_xca9e2e23__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__a_string_x96e1aee2__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__some_bytes_x4a9eac1f__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__a_uint32_x048319aa__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__an_sfixed32_xe7e3b701__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__an_sfixed64_x5beb2962__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__a_sint32_xfa5ba060__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__a_sint64_x8e543a97__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__size_x5635fdde__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__color_xd625f416__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__weight_x15ad4443__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__pair_x9a37e4e7__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__numbers_xcb6d1c6f__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__packed_numbers_x13001082__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__sizes_x63fe5757__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__texts_x4cf6fb89__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__weights_x4fc25790__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__spot_x7fba551f__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__name_x5384ddc4__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__unit_xf261c7c5__descriptor;
+extern const ProtobufCMessageDescriptor test__extending__heavy_xa9673b1a__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -17,17 +17,25 @@ extern const LifelineMessageTable test__proto2__extendable__scope_xc665a60f__tab
 static inline const LifelineMessageTable *_Nonnull test__proto2__extendable__scope_xc665a60f__get_table(void) {
     return &test__proto2__extendable__scope_xc665a60f__table;
 }
-extern const LifelineMessageTable test__proto2__extendable__scope__scoped__table;
-static inline const LifelineMessageTable *_Nonnull test__proto2__extendable__scope__scoped__get_table(void) {
-    return &test__proto2__extendable__scope__scoped__table;
+extern const LifelineMessageTable test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__table;
+static inline const LifelineMessageTable *_Nonnull test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__get_table(void) {
+    return &test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__table;
 }
-extern const LifelineMessageTable test__proto2__count__table;
-static inline const LifelineMessageTable *_Nonnull test__proto2__count__get_table(void) {
-    return &test__proto2__count__table;
+extern const LifelineMessageTable test__proto2__note_xd4ee0a01__table;
+static inline const LifelineMessageTable *_Nonnull test__proto2__note_xd4ee0a01__get_table(void) {
+    return &test__proto2__note_xd4ee0a01__table;
 }
-extern const LifelineMessageTable test__proto2__words__table;
-static inline const LifelineMessageTable *_Nonnull test__proto2__words__get_table(void) {
-    return &test__proto2__words__table;
+extern const LifelineMessageTable test__proto2__marker_x777c8fab__table;
+static inline const LifelineMessageTable *_Nonnull test__proto2__marker_x777c8fab__get_table(void) {
+    return &test__proto2__marker_x777c8fab__table;
+}
+extern const LifelineMessageTable test__proto2__count_xc2ebd070__table;
+static inline const LifelineMessageTable *_Nonnull test__proto2__count_xc2ebd070__get_table(void) {
+    return &test__proto2__count_xc2ebd070__table;
+}
+extern const LifelineMessageTable test__proto2__words_xd1d7787e__table;
+static inline const LifelineMessageTable *_Nonnull test__proto2__words_xd1d7787e__get_table(void) {
+    return &test__proto2__words_xd1d7787e__table;
 }
 
 #endif

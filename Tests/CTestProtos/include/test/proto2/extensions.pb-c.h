@@ -18,6 +18,11 @@ PROTOBUF_C__BEGIN_DECLS
 typedef struct Test__Proto2__Marker Test__Proto2__Marker;
 typedef struct Test__Proto2__Extendable Test__Proto2__Extendable;
 typedef struct Test__Proto2__Extendable__ScopeXc665a60f Test__Proto2__Extendable__ScopeXc665a60f;
+typedef struct Test__Proto2__Extendable__ScopeXc665a60f__ScopedX625103f7 Test__Proto2__Extendable__ScopeXc665a60f__ScopedX625103f7;
+typedef struct Test__Proto2__NoteXd4ee0a01 Test__Proto2__NoteXd4ee0a01;
+typedef struct Test__Proto2__MarkerX777c8fab Test__Proto2__MarkerX777c8fab;
+typedef struct Test__Proto2__CountXc2ebd070 Test__Proto2__CountXc2ebd070;
+typedef struct Test__Proto2__WordsXd1d7787e Test__Proto2__WordsXd1d7787e;
 
 
 /* --- enums --- */
@@ -34,6 +39,16 @@ struct  Test__Proto2__Marker
 #define TEST__PROTO2__MARKER__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__proto2__marker__descriptor) \
     , 0, 0 }
+
+
+struct  Test__Proto2__Extendable__ScopeXc665a60f__ScopedX625103f7
+{
+  ProtobufCMessage base;
+  Test__Proto2__Extendable__ScopeXc665a60f *value;
+};
+#define TEST__PROTO2__EXTENDABLE__SCOPE_XC665A60F__SCOPED_X625103F7__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__descriptor) \
+    , NULL }
 
 
 struct  Test__Proto2__Extendable__ScopeXc665a60f
@@ -58,16 +73,74 @@ struct  Test__Proto2__Extendable
     , 0, {0,NULL} }
 
 
+struct  Test__Proto2__NoteXd4ee0a01
+{
+  ProtobufCMessage base;
+  protobuf_c_boolean has_value;
+  ProtobufCBinaryData value;
+};
+#define TEST__PROTO2__NOTE_XD4EE0A01__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__proto2__note_xd4ee0a01__descriptor) \
+    , 0, {0,NULL} }
+
+
+struct  Test__Proto2__MarkerX777c8fab
+{
+  ProtobufCMessage base;
+  Test__Proto2__Marker *value;
+};
+#define TEST__PROTO2__MARKER_X777C8FAB__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__proto2__marker_x777c8fab__descriptor) \
+    , NULL }
+
+
+struct  Test__Proto2__CountXc2ebd070
+{
+  ProtobufCMessage base;
+  protobuf_c_boolean has_value;
+  int32_t value;
+};
+#define TEST__PROTO2__COUNT_XC2EBD070__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__proto2__count_xc2ebd070__descriptor) \
+    , 0, 0 }
+
+
+struct  Test__Proto2__WordsXd1d7787e
+{
+  ProtobufCMessage base;
+  size_t n_value;
+  ProtobufCBinaryData *value;
+};
+#define TEST__PROTO2__WORDS_XD1D7787E__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__proto2__words_xd1d7787e__descriptor) \
+    , 0,NULL }
+
+
 /* --- per-message closures --- */
 
 typedef void (*Test__Proto2__Marker_Closure)
                  (const Test__Proto2__Marker *message,
+                  void *closure_data);
+typedef void (*Test__Proto2__Extendable__ScopeXc665a60f__ScopedX625103f7_Closure)
+                 (const Test__Proto2__Extendable__ScopeXc665a60f__ScopedX625103f7 *message,
                   void *closure_data);
 typedef void (*Test__Proto2__Extendable__ScopeXc665a60f_Closure)
                  (const Test__Proto2__Extendable__ScopeXc665a60f *message,
                   void *closure_data);
 typedef void (*Test__Proto2__Extendable_Closure)
                  (const Test__Proto2__Extendable *message,
+                  void *closure_data);
+typedef void (*Test__Proto2__NoteXd4ee0a01_Closure)
+                 (const Test__Proto2__NoteXd4ee0a01 *message,
+                  void *closure_data);
+typedef void (*Test__Proto2__MarkerX777c8fab_Closure)
+                 (const Test__Proto2__MarkerX777c8fab *message,
+                  void *closure_data);
+typedef void (*Test__Proto2__CountXc2ebd070_Closure)
+                 (const Test__Proto2__CountXc2ebd070 *message,
+                  void *closure_data);
+typedef void (*Test__Proto2__WordsXd1d7787e_Closure)
+                 (const Test__Proto2__WordsXd1d7787e *message,
                   void *closure_data);
 
 /* --- services --- */
@@ -78,6 +151,11 @@ typedef void (*Test__Proto2__Extendable_Closure)
 extern const ProtobufCMessageDescriptor test__proto2__marker__descriptor;
 extern const ProtobufCMessageDescriptor test__proto2__extendable__descriptor;
 extern const ProtobufCMessageDescriptor test__proto2__extendable__scope_xc665a60f__descriptor;
+extern const ProtobufCMessageDescriptor test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__descriptor;
+extern const ProtobufCMessageDescriptor test__proto2__note_xd4ee0a01__descriptor;
+extern const ProtobufCMessageDescriptor test__proto2__marker_x777c8fab__descriptor;
+extern const ProtobufCMessageDescriptor test__proto2__count_xc2ebd070__descriptor;
+extern const ProtobufCMessageDescriptor test__proto2__words_xd1d7787e__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -5,9 +5,9 @@
 #include "lifeline_table.h"
 #include "test/proto2/only_extension.pb-c.h"
 
-extern const LifelineMessageTable test__proto2__ratio__table;
-static inline const LifelineMessageTable *_Nonnull test__proto2__ratio__get_table(void) {
-    return &test__proto2__ratio__table;
+extern const LifelineMessageTable test__proto2__ratio_x604cb6c0__table;
+static inline const LifelineMessageTable *_Nonnull test__proto2__ratio_x604cb6c0__get_table(void) {
+    return &test__proto2__ratio_x604cb6c0__table;
 }
 
 #endif

@@ -15,7 +15,7 @@ PROTOBUF_C__BEGIN_DECLS
 #endif
 
 
-typedef struct Test__Proto2__Ratio Test__Proto2__Ratio;
+typedef struct Test__Proto2__RatioX604cb6c0 Test__Proto2__RatioX604cb6c0;
 
 
 /* --- enums --- */
@@ -23,21 +23,21 @@ typedef struct Test__Proto2__Ratio Test__Proto2__Ratio;
 
 /* --- messages --- */
 
-struct  Test__Proto2__Ratio
+struct  Test__Proto2__RatioX604cb6c0
 {
   ProtobufCMessage base;
   protobuf_c_boolean has_value;
   double value;
 };
-#define TEST__PROTO2__RATIO__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__proto2__ratio__descriptor) \
+#define TEST__PROTO2__RATIO_X604CB6C0__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__proto2__ratio_x604cb6c0__descriptor) \
     , 0, 0 }
 
 
 /* --- per-message closures --- */
 
-typedef void (*Test__Proto2__Ratio_Closure)
-                 (const Test__Proto2__Ratio *message,
+typedef void (*Test__Proto2__RatioX604cb6c0_Closure)
+                 (const Test__Proto2__RatioX604cb6c0 *message,
                   void *closure_data);
 
 /* --- services --- */
@@ -45,7 +45,7 @@ typedef void (*Test__Proto2__Ratio_Closure)
 
 /* --- descriptors --- */
 
-extern const ProtobufCMessageDescriptor test__proto2__ratio__descriptor;
+extern const ProtobufCMessageDescriptor test__proto2__ratio_x604cb6c0__descriptor;
 
 PROTOBUF_C__END_DECLS
 

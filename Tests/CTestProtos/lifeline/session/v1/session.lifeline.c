@@ -108,9 +108,9 @@ static const LifelineFile *const lifeline_file_lifeline_2fsession_2fv1_2fsession
 static const LifelineMessageTable *const lifeline_file_lifeline_2fsession_2fv1_2fsession_messages[] = {
     &lifeline__session__v1__frame__table,
     &lifeline__session__v1__hello__table,
-    &lifeline__session__v1__hello__metadata_entry__table,
+    &lifeline__session__v1__hello__metadata_entry_x7952adb1__table,
     &lifeline__session__v1__welcome__table,
-    &lifeline__session__v1__welcome__metadata_entry__table,
+    &lifeline__session__v1__welcome__metadata_entry_x8ce04c65__table,
     &lifeline__session__v1__progress__table,
     &lifeline__session__v1__terms__table,
     &lifeline__session__v1__goodbye__table,
@@ -120,14 +120,14 @@ static const LifelineMessageTable *const lifeline_file_lifeline_2fsession_2fv1_2
     &lifeline__session__v1__credit__table,
     &lifeline__session__v1__method__table,
     &lifeline__session__v1__push__table,
-    &lifeline__session__v1__push__metadata_entry__table,
+    &lifeline__session__v1__push__metadata_entry_x685fdc95__table,
     &lifeline__session__v1__request__table,
-    &lifeline__session__v1__request__metadata_entry__table,
+    &lifeline__session__v1__request__metadata_entry_x590bd5cc__table,
     &lifeline__session__v1__request_part__table,
     &lifeline__session__v1__request_end__table,
     &lifeline__session__v1__response_part__table,
     &lifeline__session__v1__response__table,
-    &lifeline__session__v1__response__metadata_entry__table,
+    &lifeline__session__v1__response__metadata_entry_x170b5a46__table,
     &lifeline__session__v1__cancel__table,
     &lifeline__session__v1__blank__table,
 };
@@ -322,7 +322,7 @@ static const LifelineField lifeline__session__v1__hello__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Lifeline__Session__V1__Hello, metadata),
      .quantifier_offset = offsetof(Lifeline__Session__V1__Hello, n_metadata), .encoded_tag = 0x4a00000000000001,
-     .message = &lifeline__session__v1__hello__metadata_entry__table, .enumeration = NULL},
+     .message = &lifeline__session__v1__hello__metadata_entry_x7952adb1__table, .enumeration = NULL},
 };
 static const char lifeline__session__v1__hello__name_text[] = "minimum_version\000minimumVersion\000maximum_version\000maximumVersion\000session_id\000sessionId\000token\000attempt\000progress\000terms\000name\000metadata";
 static const LifelineName lifeline__session__v1__hello__name_entries[] = {{0, 15}, {16, 14}, {31, 15}, {47, 14}, {62, 10}, {73, 9}, {83, 5}, {83, 5}, {89, 7}, {89, 7}, {97, 8}, {97, 8}, {106, 5}, {106, 5}, {112, 4}, {112, 4}, {117, 8}, {117, 8}};
@@ -352,41 +352,41 @@ const LifelineMessageTable lifeline__session__v1__hello__table = {
     .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
-_Static_assert(offsetof(Lifeline__Session__V1__Hello__MetadataEntry, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Hello.MetadataEntry");
+_Static_assert(offsetof(Lifeline__Session__V1__Hello__MetadataEntryX7952adb1, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Hello.MetadataEntry");
 _Static_assert(
-    offsetof(Lifeline__Session__V1__Hello__MetadataEntry, value) == (offsetof(Lifeline__Session__V1__Hello__MetadataEntry, key) + sizeof(((Lifeline__Session__V1__Hello__MetadataEntry *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Hello__MetadataEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Hello__MetadataEntry *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Hello__MetadataEntry *)0)->value)),
+    offsetof(Lifeline__Session__V1__Hello__MetadataEntryX7952adb1, value) == (offsetof(Lifeline__Session__V1__Hello__MetadataEntryX7952adb1, key) + sizeof(((Lifeline__Session__V1__Hello__MetadataEntryX7952adb1 *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Hello__MetadataEntryX7952adb1 *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Hello__MetadataEntryX7952adb1 *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Hello__MetadataEntryX7952adb1 *)0)->value)),
     "value of lifeline.session.v1.Hello.MetadataEntry");
-static const Lifeline__Session__V1__Hello__MetadataEntry lifeline__session__v1__hello__metadata_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__hello__metadata_entry__descriptor)};
-static const LifelineField lifeline__session__v1__hello__metadata_entry__fields[] = {
+static const Lifeline__Session__V1__Hello__MetadataEntryX7952adb1 lifeline__session__v1__hello__metadata_entry_x7952adb1__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__hello__metadata_entry_x7952adb1__descriptor)};
+static const LifelineField lifeline__session__v1__hello__metadata_entry_x7952adb1__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Session__V1__Hello__MetadataEntry, key),
+     .offset = offsetof(Lifeline__Session__V1__Hello__MetadataEntryX7952adb1, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Session__V1__Hello__MetadataEntry, value),
+     .offset = offsetof(Lifeline__Session__V1__Hello__MetadataEntryX7952adb1, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char lifeline__session__v1__hello__metadata_entry__name_text[] = "key\000value";
-static const LifelineName lifeline__session__v1__hello__metadata_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t lifeline__session__v1__hello__metadata_entry__name_order[] = {0, 2};
-const LifelineMessageTable lifeline__session__v1__hello__metadata_entry__table = {
+static const char lifeline__session__v1__hello__metadata_entry_x7952adb1__name_text[] = "key\000value";
+static const LifelineName lifeline__session__v1__hello__metadata_entry_x7952adb1__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t lifeline__session__v1__hello__metadata_entry_x7952adb1__name_order[] = {0, 2};
+const LifelineMessageTable lifeline__session__v1__hello__metadata_entry_x7952adb1__table = {
     .full_name = "lifeline.session.v1.Hello.MetadataEntry",
-    .default_instance = &lifeline__session__v1__hello__metadata_entry__default,
-    .fields = lifeline__session__v1__hello__metadata_entry__fields,
+    .default_instance = &lifeline__session__v1__hello__metadata_entry_x7952adb1__default,
+    .fields = lifeline__session__v1__hello__metadata_entry_x7952adb1__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Lifeline__Session__V1__Hello__MetadataEntry),
+    .size = sizeof(Lifeline__Session__V1__Hello__MetadataEntryX7952adb1),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Hello__MetadataEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Hello__MetadataEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Hello__MetadataEntryX7952adb1, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Hello__MetadataEntryX7952adb1, value), 0),
     },
-    .names = {.text = lifeline__session__v1__hello__metadata_entry__name_text, .names = lifeline__session__v1__hello__metadata_entry__name_entries, .order = lifeline__session__v1__hello__metadata_entry__name_order, .order_count = 2},
+    .names = {.text = lifeline__session__v1__hello__metadata_entry_x7952adb1__name_text, .names = lifeline__session__v1__hello__metadata_entry_x7952adb1__name_entries, .order = lifeline__session__v1__hello__metadata_entry_x7952adb1__name_order, .order_count = 2},
     .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
@@ -431,7 +431,7 @@ static const LifelineField lifeline__session__v1__welcome__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Lifeline__Session__V1__Welcome, metadata),
      .quantifier_offset = offsetof(Lifeline__Session__V1__Welcome, n_metadata), .encoded_tag = 0x4a00000000000001,
-     .message = &lifeline__session__v1__welcome__metadata_entry__table, .enumeration = NULL},
+     .message = &lifeline__session__v1__welcome__metadata_entry_x8ce04c65__table, .enumeration = NULL},
 };
 static const char lifeline__session__v1__welcome__name_text[] = "version\000session_id\000sessionId\000token\000resumed\000kept_milliseconds\000keptMilliseconds\000progress\000terms\000metadata";
 static const LifelineName lifeline__session__v1__welcome__name_entries[] = {{0, 7}, {0, 7}, {8, 10}, {19, 9}, {29, 5}, {29, 5}, {35, 7}, {35, 7}, {43, 17}, {61, 16}, {78, 8}, {78, 8}, {87, 5}, {87, 5}, {93, 8}, {93, 8}};
@@ -460,41 +460,41 @@ const LifelineMessageTable lifeline__session__v1__welcome__table = {
     .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
-_Static_assert(offsetof(Lifeline__Session__V1__Welcome__MetadataEntry, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Welcome.MetadataEntry");
+_Static_assert(offsetof(Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Welcome.MetadataEntry");
 _Static_assert(
-    offsetof(Lifeline__Session__V1__Welcome__MetadataEntry, value) == (offsetof(Lifeline__Session__V1__Welcome__MetadataEntry, key) + sizeof(((Lifeline__Session__V1__Welcome__MetadataEntry *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Welcome__MetadataEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Welcome__MetadataEntry *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Welcome__MetadataEntry *)0)->value)),
+    offsetof(Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65, value) == (offsetof(Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65, key) + sizeof(((Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65 *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65 *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65 *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65 *)0)->value)),
     "value of lifeline.session.v1.Welcome.MetadataEntry");
-static const Lifeline__Session__V1__Welcome__MetadataEntry lifeline__session__v1__welcome__metadata_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__welcome__metadata_entry__descriptor)};
-static const LifelineField lifeline__session__v1__welcome__metadata_entry__fields[] = {
+static const Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65 lifeline__session__v1__welcome__metadata_entry_x8ce04c65__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__welcome__metadata_entry_x8ce04c65__descriptor)};
+static const LifelineField lifeline__session__v1__welcome__metadata_entry_x8ce04c65__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Session__V1__Welcome__MetadataEntry, key),
+     .offset = offsetof(Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Session__V1__Welcome__MetadataEntry, value),
+     .offset = offsetof(Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char lifeline__session__v1__welcome__metadata_entry__name_text[] = "key\000value";
-static const LifelineName lifeline__session__v1__welcome__metadata_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t lifeline__session__v1__welcome__metadata_entry__name_order[] = {0, 2};
-const LifelineMessageTable lifeline__session__v1__welcome__metadata_entry__table = {
+static const char lifeline__session__v1__welcome__metadata_entry_x8ce04c65__name_text[] = "key\000value";
+static const LifelineName lifeline__session__v1__welcome__metadata_entry_x8ce04c65__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t lifeline__session__v1__welcome__metadata_entry_x8ce04c65__name_order[] = {0, 2};
+const LifelineMessageTable lifeline__session__v1__welcome__metadata_entry_x8ce04c65__table = {
     .full_name = "lifeline.session.v1.Welcome.MetadataEntry",
-    .default_instance = &lifeline__session__v1__welcome__metadata_entry__default,
-    .fields = lifeline__session__v1__welcome__metadata_entry__fields,
+    .default_instance = &lifeline__session__v1__welcome__metadata_entry_x8ce04c65__default,
+    .fields = lifeline__session__v1__welcome__metadata_entry_x8ce04c65__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Lifeline__Session__V1__Welcome__MetadataEntry),
+    .size = sizeof(Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Welcome__MetadataEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Welcome__MetadataEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Welcome__MetadataEntryX8ce04c65, value), 0),
     },
-    .names = {.text = lifeline__session__v1__welcome__metadata_entry__name_text, .names = lifeline__session__v1__welcome__metadata_entry__name_entries, .order = lifeline__session__v1__welcome__metadata_entry__name_order, .order_count = 2},
+    .names = {.text = lifeline__session__v1__welcome__metadata_entry_x8ce04c65__name_text, .names = lifeline__session__v1__welcome__metadata_entry_x8ce04c65__name_entries, .order = lifeline__session__v1__welcome__metadata_entry_x8ce04c65__name_order, .order_count = 2},
     .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
@@ -817,7 +817,7 @@ static const LifelineField lifeline__session__v1__push__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Lifeline__Session__V1__Push, metadata),
      .quantifier_offset = offsetof(Lifeline__Session__V1__Push, n_metadata), .encoded_tag = 0x1200000000000001,
-     .message = &lifeline__session__v1__push__metadata_entry__table, .enumeration = NULL},
+     .message = &lifeline__session__v1__push__metadata_entry_x685fdc95__table, .enumeration = NULL},
     {.number = 3, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
      .offset = offsetof(Lifeline__Session__V1__Push, payload),
@@ -846,41 +846,41 @@ const LifelineMessageTable lifeline__session__v1__push__table = {
     .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
-_Static_assert(offsetof(Lifeline__Session__V1__Push__MetadataEntry, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Push.MetadataEntry");
+_Static_assert(offsetof(Lifeline__Session__V1__Push__MetadataEntryX685fdc95, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Push.MetadataEntry");
 _Static_assert(
-    offsetof(Lifeline__Session__V1__Push__MetadataEntry, value) == (offsetof(Lifeline__Session__V1__Push__MetadataEntry, key) + sizeof(((Lifeline__Session__V1__Push__MetadataEntry *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Push__MetadataEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Push__MetadataEntry *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Push__MetadataEntry *)0)->value)),
+    offsetof(Lifeline__Session__V1__Push__MetadataEntryX685fdc95, value) == (offsetof(Lifeline__Session__V1__Push__MetadataEntryX685fdc95, key) + sizeof(((Lifeline__Session__V1__Push__MetadataEntryX685fdc95 *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Push__MetadataEntryX685fdc95 *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Push__MetadataEntryX685fdc95 *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Push__MetadataEntryX685fdc95 *)0)->value)),
     "value of lifeline.session.v1.Push.MetadataEntry");
-static const Lifeline__Session__V1__Push__MetadataEntry lifeline__session__v1__push__metadata_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__push__metadata_entry__descriptor)};
-static const LifelineField lifeline__session__v1__push__metadata_entry__fields[] = {
+static const Lifeline__Session__V1__Push__MetadataEntryX685fdc95 lifeline__session__v1__push__metadata_entry_x685fdc95__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__push__metadata_entry_x685fdc95__descriptor)};
+static const LifelineField lifeline__session__v1__push__metadata_entry_x685fdc95__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Session__V1__Push__MetadataEntry, key),
+     .offset = offsetof(Lifeline__Session__V1__Push__MetadataEntryX685fdc95, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Session__V1__Push__MetadataEntry, value),
+     .offset = offsetof(Lifeline__Session__V1__Push__MetadataEntryX685fdc95, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char lifeline__session__v1__push__metadata_entry__name_text[] = "key\000value";
-static const LifelineName lifeline__session__v1__push__metadata_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t lifeline__session__v1__push__metadata_entry__name_order[] = {0, 2};
-const LifelineMessageTable lifeline__session__v1__push__metadata_entry__table = {
+static const char lifeline__session__v1__push__metadata_entry_x685fdc95__name_text[] = "key\000value";
+static const LifelineName lifeline__session__v1__push__metadata_entry_x685fdc95__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t lifeline__session__v1__push__metadata_entry_x685fdc95__name_order[] = {0, 2};
+const LifelineMessageTable lifeline__session__v1__push__metadata_entry_x685fdc95__table = {
     .full_name = "lifeline.session.v1.Push.MetadataEntry",
-    .default_instance = &lifeline__session__v1__push__metadata_entry__default,
-    .fields = lifeline__session__v1__push__metadata_entry__fields,
+    .default_instance = &lifeline__session__v1__push__metadata_entry_x685fdc95__default,
+    .fields = lifeline__session__v1__push__metadata_entry_x685fdc95__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Lifeline__Session__V1__Push__MetadataEntry),
+    .size = sizeof(Lifeline__Session__V1__Push__MetadataEntryX685fdc95),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Push__MetadataEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Push__MetadataEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Push__MetadataEntryX685fdc95, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Push__MetadataEntryX685fdc95, value), 0),
     },
-    .names = {.text = lifeline__session__v1__push__metadata_entry__name_text, .names = lifeline__session__v1__push__metadata_entry__name_entries, .order = lifeline__session__v1__push__metadata_entry__name_order, .order_count = 2},
+    .names = {.text = lifeline__session__v1__push__metadata_entry_x685fdc95__name_text, .names = lifeline__session__v1__push__metadata_entry_x685fdc95__name_entries, .order = lifeline__session__v1__push__metadata_entry_x685fdc95__name_order, .order_count = 2},
     .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
@@ -910,7 +910,7 @@ static const LifelineField lifeline__session__v1__request__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Lifeline__Session__V1__Request, metadata),
      .quantifier_offset = offsetof(Lifeline__Session__V1__Request, n_metadata), .encoded_tag = 0x2a00000000000001,
-     .message = &lifeline__session__v1__request__metadata_entry__table, .enumeration = NULL},
+     .message = &lifeline__session__v1__request__metadata_entry_x590bd5cc__table, .enumeration = NULL},
     {.number = 6, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
      .offset = offsetof(Lifeline__Session__V1__Request, payload),
@@ -942,41 +942,41 @@ const LifelineMessageTable lifeline__session__v1__request__table = {
     .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
-_Static_assert(offsetof(Lifeline__Session__V1__Request__MetadataEntry, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Request.MetadataEntry");
+_Static_assert(offsetof(Lifeline__Session__V1__Request__MetadataEntryX590bd5cc, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Request.MetadataEntry");
 _Static_assert(
-    offsetof(Lifeline__Session__V1__Request__MetadataEntry, value) == (offsetof(Lifeline__Session__V1__Request__MetadataEntry, key) + sizeof(((Lifeline__Session__V1__Request__MetadataEntry *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Request__MetadataEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Request__MetadataEntry *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Request__MetadataEntry *)0)->value)),
+    offsetof(Lifeline__Session__V1__Request__MetadataEntryX590bd5cc, value) == (offsetof(Lifeline__Session__V1__Request__MetadataEntryX590bd5cc, key) + sizeof(((Lifeline__Session__V1__Request__MetadataEntryX590bd5cc *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Request__MetadataEntryX590bd5cc *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Request__MetadataEntryX590bd5cc *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Request__MetadataEntryX590bd5cc *)0)->value)),
     "value of lifeline.session.v1.Request.MetadataEntry");
-static const Lifeline__Session__V1__Request__MetadataEntry lifeline__session__v1__request__metadata_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__request__metadata_entry__descriptor)};
-static const LifelineField lifeline__session__v1__request__metadata_entry__fields[] = {
+static const Lifeline__Session__V1__Request__MetadataEntryX590bd5cc lifeline__session__v1__request__metadata_entry_x590bd5cc__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__request__metadata_entry_x590bd5cc__descriptor)};
+static const LifelineField lifeline__session__v1__request__metadata_entry_x590bd5cc__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Session__V1__Request__MetadataEntry, key),
+     .offset = offsetof(Lifeline__Session__V1__Request__MetadataEntryX590bd5cc, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Session__V1__Request__MetadataEntry, value),
+     .offset = offsetof(Lifeline__Session__V1__Request__MetadataEntryX590bd5cc, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char lifeline__session__v1__request__metadata_entry__name_text[] = "key\000value";
-static const LifelineName lifeline__session__v1__request__metadata_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t lifeline__session__v1__request__metadata_entry__name_order[] = {0, 2};
-const LifelineMessageTable lifeline__session__v1__request__metadata_entry__table = {
+static const char lifeline__session__v1__request__metadata_entry_x590bd5cc__name_text[] = "key\000value";
+static const LifelineName lifeline__session__v1__request__metadata_entry_x590bd5cc__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t lifeline__session__v1__request__metadata_entry_x590bd5cc__name_order[] = {0, 2};
+const LifelineMessageTable lifeline__session__v1__request__metadata_entry_x590bd5cc__table = {
     .full_name = "lifeline.session.v1.Request.MetadataEntry",
-    .default_instance = &lifeline__session__v1__request__metadata_entry__default,
-    .fields = lifeline__session__v1__request__metadata_entry__fields,
+    .default_instance = &lifeline__session__v1__request__metadata_entry_x590bd5cc__default,
+    .fields = lifeline__session__v1__request__metadata_entry_x590bd5cc__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Lifeline__Session__V1__Request__MetadataEntry),
+    .size = sizeof(Lifeline__Session__V1__Request__MetadataEntryX590bd5cc),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Request__MetadataEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Request__MetadataEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Request__MetadataEntryX590bd5cc, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Request__MetadataEntryX590bd5cc, value), 0),
     },
-    .names = {.text = lifeline__session__v1__request__metadata_entry__name_text, .names = lifeline__session__v1__request__metadata_entry__name_entries, .order = lifeline__session__v1__request__metadata_entry__name_order, .order_count = 2},
+    .names = {.text = lifeline__session__v1__request__metadata_entry_x590bd5cc__name_text, .names = lifeline__session__v1__request__metadata_entry_x590bd5cc__name_entries, .order = lifeline__session__v1__request__metadata_entry_x590bd5cc__name_order, .order_count = 2},
     .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
@@ -1102,7 +1102,7 @@ static const LifelineField lifeline__session__v1__response__fields[] = {
      .flags = 0, .form = 0,
      .offset = offsetof(Lifeline__Session__V1__Response, metadata),
      .quantifier_offset = offsetof(Lifeline__Session__V1__Response, n_metadata), .encoded_tag = 0x2a00000000000001,
-     .message = &lifeline__session__v1__response__metadata_entry__table, .enumeration = NULL},
+     .message = &lifeline__session__v1__response__metadata_entry_x170b5a46__table, .enumeration = NULL},
     {.number = 6, .type = LIFELINE_TYPE_BYTES, .presence = LIFELINE_PRESENCE_IMPLICIT,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_IMPLICIT, LIFELINE_TYPE_BYTES),
      .offset = offsetof(Lifeline__Session__V1__Response, payload),
@@ -1134,41 +1134,41 @@ const LifelineMessageTable lifeline__session__v1__response__table = {
     .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 
-_Static_assert(offsetof(Lifeline__Session__V1__Response__MetadataEntry, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Response.MetadataEntry");
+_Static_assert(offsetof(Lifeline__Session__V1__Response__MetadataEntryX170b5a46, key) == sizeof(ProtobufCMessage), "key of lifeline.session.v1.Response.MetadataEntry");
 _Static_assert(
-    offsetof(Lifeline__Session__V1__Response__MetadataEntry, value) == (offsetof(Lifeline__Session__V1__Response__MetadataEntry, key) + sizeof(((Lifeline__Session__V1__Response__MetadataEntry *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Response__MetadataEntry *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Response__MetadataEntry *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Response__MetadataEntry *)0)->value)),
+    offsetof(Lifeline__Session__V1__Response__MetadataEntryX170b5a46, value) == (offsetof(Lifeline__Session__V1__Response__MetadataEntryX170b5a46, key) + sizeof(((Lifeline__Session__V1__Response__MetadataEntryX170b5a46 *)0)->key) + _Alignof(__typeof__(((Lifeline__Session__V1__Response__MetadataEntryX170b5a46 *)0)->value)) - 1) / _Alignof(__typeof__(((Lifeline__Session__V1__Response__MetadataEntryX170b5a46 *)0)->value)) * _Alignof(__typeof__(((Lifeline__Session__V1__Response__MetadataEntryX170b5a46 *)0)->value)),
     "value of lifeline.session.v1.Response.MetadataEntry");
-static const Lifeline__Session__V1__Response__MetadataEntry lifeline__session__v1__response__metadata_entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__response__metadata_entry__descriptor)};
-static const LifelineField lifeline__session__v1__response__metadata_entry__fields[] = {
+static const Lifeline__Session__V1__Response__MetadataEntryX170b5a46 lifeline__session__v1__response__metadata_entry_x170b5a46__default = {.base = PROTOBUF_C_MESSAGE_INIT(&lifeline__session__v1__response__metadata_entry_x170b5a46__descriptor)};
+static const LifelineField lifeline__session__v1__response__metadata_entry_x170b5a46__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Session__V1__Response__MetadataEntry, key),
+     .offset = offsetof(Lifeline__Session__V1__Response__MetadataEntryX170b5a46, key),
      .quantifier_offset = 0, .encoded_tag = 0x0a00000000000001,
      .message = NULL, .enumeration = NULL},
     {.number = 2, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_ALWAYS,
      .flags = LIFELINE_FIELD_VALIDATE_UTF8, .form = LIFELINE_FORM(LIFELINE_PRESENCE_ALWAYS, LIFELINE_TYPE_STRING),
-     .offset = offsetof(Lifeline__Session__V1__Response__MetadataEntry, value),
+     .offset = offsetof(Lifeline__Session__V1__Response__MetadataEntryX170b5a46, value),
      .quantifier_offset = 0, .encoded_tag = 0x1200000000000001,
      .message = NULL, .enumeration = NULL},
 };
-static const char lifeline__session__v1__response__metadata_entry__name_text[] = "key\000value";
-static const LifelineName lifeline__session__v1__response__metadata_entry__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
-static const uint32_t lifeline__session__v1__response__metadata_entry__name_order[] = {0, 2};
-const LifelineMessageTable lifeline__session__v1__response__metadata_entry__table = {
+static const char lifeline__session__v1__response__metadata_entry_x170b5a46__name_text[] = "key\000value";
+static const LifelineName lifeline__session__v1__response__metadata_entry_x170b5a46__name_entries[] = {{0, 3}, {0, 3}, {4, 5}, {4, 5}};
+static const uint32_t lifeline__session__v1__response__metadata_entry_x170b5a46__name_order[] = {0, 2};
+const LifelineMessageTable lifeline__session__v1__response__metadata_entry_x170b5a46__table = {
     .full_name = "lifeline.session.v1.Response.MetadataEntry",
-    .default_instance = &lifeline__session__v1__response__metadata_entry__default,
-    .fields = lifeline__session__v1__response__metadata_entry__fields,
+    .default_instance = &lifeline__session__v1__response__metadata_entry_x170b5a46__default,
+    .fields = lifeline__session__v1__response__metadata_entry_x170b5a46__fields,
     .groups = NULL,
     .group_count = 0,
     .field_count = 2,
     .dense_count = 2,
-    .size = sizeof(Lifeline__Session__V1__Response__MetadataEntry),
+    .size = sizeof(Lifeline__Session__V1__Response__MetadataEntryX170b5a46),
     .flags = LIFELINE_MESSAGE_MAP_ENTRY,
     .dispatch = {
-        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Response__MetadataEntry, key), 0),
-        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Response__MetadataEntry, value), 0),
+        [1] = LIFELINE_DISPATCH(UTF8, PLAIN, 0xA, 0, offsetof(Lifeline__Session__V1__Response__MetadataEntryX170b5a46, key), 0),
+        [2] = LIFELINE_DISPATCH(UTF8, PLAIN, 0x12, 0, offsetof(Lifeline__Session__V1__Response__MetadataEntryX170b5a46, value), 0),
     },
-    .names = {.text = lifeline__session__v1__response__metadata_entry__name_text, .names = lifeline__session__v1__response__metadata_entry__name_entries, .order = lifeline__session__v1__response__metadata_entry__name_order, .order_count = 2},
+    .names = {.text = lifeline__session__v1__response__metadata_entry_x170b5a46__name_text, .names = lifeline__session__v1__response__metadata_entry_x170b5a46__name_entries, .order = lifeline__session__v1__response__metadata_entry_x170b5a46__name_order, .order_count = 2},
     .file = &lifeline_file_lifeline_2fsession_2fv1_2fsession,
 };
 

@@ -9,17 +9,17 @@ extern const LifelineMessageTable test__realistic__routes__route__table;
 static inline const LifelineMessageTable *_Nonnull test__realistic__routes__route__get_table(void) {
     return &test__realistic__routes__route__table;
 }
-extern const LifelineMessageTable test__realistic__routes__route__n2__table;
-static inline const LifelineMessageTable *_Nonnull test__realistic__routes__route__n2__get_table(void) {
-    return &test__realistic__routes__route__n2__table;
+extern const LifelineMessageTable test__realistic__routes__route_x415be362__table;
+static inline const LifelineMessageTable *_Nonnull test__realistic__routes__route_x415be362__get_table(void) {
+    return &test__realistic__routes__route_x415be362__table;
 }
-extern const LifelineMessageTable test__realistic__routes__scopes__table;
-static inline const LifelineMessageTable *_Nonnull test__realistic__routes__scopes__get_table(void) {
-    return &test__realistic__routes__scopes__table;
+extern const LifelineMessageTable test__realistic__routes__scopes_x9fab51a4__table;
+static inline const LifelineMessageTable *_Nonnull test__realistic__routes__scopes_x9fab51a4__get_table(void) {
+    return &test__realistic__routes__scopes_x9fab51a4__table;
 }
-extern const LifelineMessageTable test__realistic__routes__default_host__table;
-static inline const LifelineMessageTable *_Nonnull test__realistic__routes__default_host__get_table(void) {
-    return &test__realistic__routes__default_host__table;
+extern const LifelineMessageTable test__realistic__routes__default_host_x04de3d31__table;
+static inline const LifelineMessageTable *_Nonnull test__realistic__routes__default_host_x04de3d31__get_table(void) {
+    return &test__realistic__routes__default_host_x04de3d31__table;
 }
 
 #endif

@@ -16,9 +16,9 @@ PROTOBUF_C__BEGIN_DECLS
 
 
 typedef struct Test__Realistic__Routes__Route Test__Realistic__Routes__Route;
-typedef struct Test__Realistic__Routes__RouteN2 Test__Realistic__Routes__RouteN2;
-typedef struct Test__Realistic__Routes__Scopes Test__Realistic__Routes__Scopes;
-typedef struct Test__Realistic__Routes__DefaultHost Test__Realistic__Routes__DefaultHost;
+typedef struct Test__Realistic__Routes__RouteX415be362 Test__Realistic__Routes__RouteX415be362;
+typedef struct Test__Realistic__Routes__ScopesX9fab51a4 Test__Realistic__Routes__ScopesX9fab51a4;
+typedef struct Test__Realistic__Routes__DefaultHostX04de3d31 Test__Realistic__Routes__DefaultHostX04de3d31;
 
 
 /* --- enums --- */
@@ -53,52 +53,52 @@ struct  Test__Realistic__Routes__Route
 
 
 typedef enum {
-  TEST__REALISTIC__ROUTES__ROUTE__N2__HAS_VALUE__NOT_SET = 0,
-  TEST__REALISTIC__ROUTES__ROUTE__N2__HAS_VALUE_VALUE = 50111
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__REALISTIC__ROUTES__ROUTE__N2__HAS_VALUE__CASE)
-} Test__Realistic__Routes__RouteN2__HasValueCase;
+  TEST__REALISTIC__ROUTES__ROUTE_X415BE362__HAS_VALUE__NOT_SET = 0,
+  TEST__REALISTIC__ROUTES__ROUTE_X415BE362__HAS_VALUE_VALUE = 50111
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__REALISTIC__ROUTES__ROUTE_X415BE362__HAS_VALUE__CASE)
+} Test__Realistic__Routes__RouteX415be362__HasValueCase;
 
-struct  Test__Realistic__Routes__RouteN2
+struct  Test__Realistic__Routes__RouteX415be362
 {
   ProtobufCMessage base;
-  Test__Realistic__Routes__RouteN2__HasValueCase has_value_case;
+  Test__Realistic__Routes__RouteX415be362__HasValueCase has_value_case;
   union {
     Test__Realistic__Routes__Route *value;
   };
 };
-#define TEST__REALISTIC__ROUTES__ROUTE__N2__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__realistic__routes__route__n2__descriptor) \
-    , TEST__REALISTIC__ROUTES__ROUTE__N2__HAS_VALUE__NOT_SET, {0} }
+#define TEST__REALISTIC__ROUTES__ROUTE_X415BE362__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__realistic__routes__route_x415be362__descriptor) \
+    , TEST__REALISTIC__ROUTES__ROUTE_X415BE362__HAS_VALUE__NOT_SET, {0} }
 
 
-struct  Test__Realistic__Routes__Scopes
+struct  Test__Realistic__Routes__ScopesX9fab51a4
 {
   ProtobufCMessage base;
   size_t n_value;
   ProtobufCBinaryData *value;
 };
-#define TEST__REALISTIC__ROUTES__SCOPES__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__realistic__routes__scopes__descriptor) \
+#define TEST__REALISTIC__ROUTES__SCOPES_X9FAB51A4__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__realistic__routes__scopes_x9fab51a4__descriptor) \
     , 0,NULL }
 
 
 typedef enum {
-  TEST__REALISTIC__ROUTES__DEFAULT_HOST__HAS_VALUE__NOT_SET = 0,
-  TEST__REALISTIC__ROUTES__DEFAULT_HOST__HAS_VALUE_VALUE = 50111
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__REALISTIC__ROUTES__DEFAULT_HOST__HAS_VALUE__CASE)
-} Test__Realistic__Routes__DefaultHost__HasValueCase;
+  TEST__REALISTIC__ROUTES__DEFAULT_HOST_X04DE3D31__HAS_VALUE__NOT_SET = 0,
+  TEST__REALISTIC__ROUTES__DEFAULT_HOST_X04DE3D31__HAS_VALUE_VALUE = 50111
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(TEST__REALISTIC__ROUTES__DEFAULT_HOST_X04DE3D31__HAS_VALUE__CASE)
+} Test__Realistic__Routes__DefaultHostX04de3d31__HasValueCase;
 
-struct  Test__Realistic__Routes__DefaultHost
+struct  Test__Realistic__Routes__DefaultHostX04de3d31
 {
   ProtobufCMessage base;
-  Test__Realistic__Routes__DefaultHost__HasValueCase has_value_case;
+  Test__Realistic__Routes__DefaultHostX04de3d31__HasValueCase has_value_case;
   union {
     ProtobufCBinaryData value;
   };
 };
-#define TEST__REALISTIC__ROUTES__DEFAULT_HOST__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__realistic__routes__default_host__descriptor) \
-    , TEST__REALISTIC__ROUTES__DEFAULT_HOST__HAS_VALUE__NOT_SET, {0} }
+#define TEST__REALISTIC__ROUTES__DEFAULT_HOST_X04DE3D31__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&test__realistic__routes__default_host_x04de3d31__descriptor) \
+    , TEST__REALISTIC__ROUTES__DEFAULT_HOST_X04DE3D31__HAS_VALUE__NOT_SET, {0} }
 
 
 /* --- per-message closures --- */
@@ -106,14 +106,14 @@ struct  Test__Realistic__Routes__DefaultHost
 typedef void (*Test__Realistic__Routes__Route_Closure)
                  (const Test__Realistic__Routes__Route *message,
                   void *closure_data);
-typedef void (*Test__Realistic__Routes__RouteN2_Closure)
-                 (const Test__Realistic__Routes__RouteN2 *message,
+typedef void (*Test__Realistic__Routes__RouteX415be362_Closure)
+                 (const Test__Realistic__Routes__RouteX415be362 *message,
                   void *closure_data);
-typedef void (*Test__Realistic__Routes__Scopes_Closure)
-                 (const Test__Realistic__Routes__Scopes *message,
+typedef void (*Test__Realistic__Routes__ScopesX9fab51a4_Closure)
+                 (const Test__Realistic__Routes__ScopesX9fab51a4 *message,
                   void *closure_data);
-typedef void (*Test__Realistic__Routes__DefaultHost_Closure)
-                 (const Test__Realistic__Routes__DefaultHost *message,
+typedef void (*Test__Realistic__Routes__DefaultHostX04de3d31_Closure)
+                 (const Test__Realistic__Routes__DefaultHostX04de3d31 *message,
                   void *closure_data);
 
 /* --- services --- */
@@ -122,9 +122,9 @@ typedef void (*Test__Realistic__Routes__DefaultHost_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCMessageDescriptor test__realistic__routes__route__descriptor;
-extern const ProtobufCMessageDescriptor test__realistic__routes__route__n2__descriptor;
-extern const ProtobufCMessageDescriptor test__realistic__routes__scopes__descriptor;
-extern const ProtobufCMessageDescriptor test__realistic__routes__default_host__descriptor;
+extern const ProtobufCMessageDescriptor test__realistic__routes__route_x415be362__descriptor;
+extern const ProtobufCMessageDescriptor test__realistic__routes__scopes_x9fab51a4__descriptor;
+extern const ProtobufCMessageDescriptor test__realistic__routes__default_host_x04de3d31__descriptor;
 
 PROTOBUF_C__END_DECLS
 
