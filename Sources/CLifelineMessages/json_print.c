@@ -8,6 +8,25 @@
 
 // MARK: Strings
 
+// How many of the first bytes, up to 16, stand for themselves in a string; whether there are others than ASCII among
+// them is added to `all_bits`.
+static inline size_t plain_prefix(const uint8_t *bytes, size_t count, uint8_t *all_bits) {
+    size_t length = count < 16 ? count : 16;
+#if defined(__SSE2__)
+    if (count >= 16) {
+        __m128i sixteen = _mm_loadu_si128((const __m128i *)(const void *)bytes);
+        uint32_t special = lifeline_json_special(sixteen);
+        *all_bits |= (uint8_t)(_mm_movemask_epi8(sixteen) != 0 ? 0x80 : 0);
+        return special == 0 ? 16 : (size_t)__builtin_ctz(special);
+    }
+#endif
+    for (size_t index = 0; index < length; index += 1) {
+        if (!lifeline_json_is_plain(bytes[index])) return index;
+        *all_bits |= bytes[index];
+    }
+    return length;
+}
+
 static uint8_t *write_escape(uint8_t *place, uint8_t byte) {
     static const char hexadecimal[] = "0123456789abcdef";
     *place++ = '\\';
@@ -38,7 +57,7 @@ bool lifeline_json_print_string(LifelineJSONPrinter *printer, const uint8_t *byt
     if (place == NULL) return lifeline_json_cannot_print(printer, LIFELINE_OUT_OF_MEMORY);
     *place++ = '"';
     while (bytes != end) {
-        size_t length = lifeline_json_plain_prefix(bytes, (size_t)(end - bytes), &all_bits);
+        size_t length = plain_prefix(bytes, (size_t)(end - bytes), &all_bits);
         if (length == 16) {
             memcpy(place, bytes, 16);
         } else {

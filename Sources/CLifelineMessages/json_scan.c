@@ -7,12 +7,13 @@
 
 // The first byte from `next` on that does not stand for itself in a string, or the end.
 static const uint8_t *skip_plain(const uint8_t *next, const uint8_t *end) {
-    uint8_t all_bits = 0;
-    size_t length;
-    do {
-        length = lifeline_json_plain_prefix(next, (size_t)(end - next), &all_bits);
-        next += length;
-    } while (length == 16);
+#if defined(__SSE2__)
+    for (; end - next >= 16; next += 16) {
+        uint32_t special = lifeline_json_special(_mm_loadu_si128((const __m128i *)(const void *)next));
+        if (special != 0) return next + __builtin_ctz(special);
+    }
+#endif
+    while (next != end && lifeline_json_is_plain(*next)) next += 1;
     return next;
 }
 

@@ -64,29 +64,19 @@ static inline bool lifeline_json_take_literal(LifelineJSONInput *input, const ch
     return true;
 }
 
-// How many of the first bytes, up to 16, stand for themselves in a string; whether there are others than ASCII among
-// them is added to `all_bits`.
-static inline size_t lifeline_json_plain_prefix(const uint8_t *bytes, size_t count, uint8_t *all_bits) {
-    size_t length = count < 16 ? count : 16;
+// Whether a byte stands for itself in a string.
+static inline bool lifeline_json_is_plain(uint8_t byte) { return byte >= 0x20 && byte != '"' && byte != '\\'; }
+
 #if defined(__SSE2__)
-    if (count >= 16) {
-        __m128i sixteen = _mm_loadu_si128((const __m128i *)(const void *)bytes);
-        __m128i quote = _mm_cmpeq_epi8(sixteen, _mm_set1_epi8('"'));
-        __m128i backslash = _mm_cmpeq_epi8(sixteen, _mm_set1_epi8('\\'));
-        // Without a sign: the smaller of a control character and 0x1F is itself.
-        __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(sixteen, _mm_set1_epi8(0x1F)), sixteen);
-        int special = _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, backslash), control));
-        *all_bits |= (uint8_t)(_mm_movemask_epi8(sixteen) != 0 ? 0x80 : 0);
-        return special == 0 ? 16 : (size_t)__builtin_ctz((unsigned)special);
-    }
-#endif
-    for (size_t index = 0; index < length; index += 1) {
-        uint8_t byte = bytes[index];
-        if (byte < 0x20 || byte == '"' || byte == '\\') return index;
-        *all_bits |= byte;
-    }
-    return length;
+// A bit for each of sixteen bytes that does not.
+static inline uint32_t lifeline_json_special(__m128i sixteen) {
+    __m128i quote = _mm_cmpeq_epi8(sixteen, _mm_set1_epi8('"'));
+    __m128i backslash = _mm_cmpeq_epi8(sixteen, _mm_set1_epi8('\\'));
+    // Without a sign: the smaller of a control character and 0x1F is itself.
+    __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(sixteen, _mm_set1_epi8(0x1F)), sixteen);
+    return (uint32_t)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, backslash), control));
 }
+#endif
 
 // Reads a string, whose quote comes next. Escapes are checked as well. On failure the position is where it is wrong.
 bool lifeline_json_read_string(LifelineJSONInput *input, LifelineJSONString *string);

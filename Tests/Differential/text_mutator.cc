@@ -196,7 +196,8 @@ const char *const texts[] = {
 
 const char *const others[] = {
     "{}", "<>", "{ >", "< }", "[]", "[1]", "[1, 2]", "[1, 2,]", "[1 2]", "[,]", "[{}, <>]", "['a' 'b', \"c\"]",
-    "COLOR_RED", "color_red", "COLOR_NOPE", "ALIAS_UNO", "ALIAS_DUE", "NULL_VALUE", "NESTED_ONE", "-COLOR_RED", "COLOR_RED-",
+    "COLOR_RED", "color_red", "COLOR_NOPE", "ALIAS_UNO", "ALIAS_DUE", "NULL_VALUE", "NESTED_ONE", "-COLOR_RED",
+    "COLOR_RED-",
     "null", "'a'", "'a' \"b\"", "'a'\n# b\n'c'", "\"a\" 1", "\"a", "'a\n'", "{ x: 1 }", "{ seconds: 1 nanos: 2 }",
     "{ key: 1 value: 2 }", "{ key: \"a\" key: \"b\" }", "{ value { } }", "{ key: \"a\" }", "{ 1: 2 }",
     "{ [type.googleapis.com/google.protobuf.Duration] { seconds: 1 } }",

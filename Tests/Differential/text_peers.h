@@ -21,4 +21,13 @@ struct CppTextSettings {
 
 std::string print_text_with_cpp(const MessageType &type, const std::string &encoded, const CppTextSettings &settings);
 
+// The unknown fields of a message itself, encoded, and as C++ libprotobuf prints them, by their numbers.
+struct UnknownFields {
+    std::string encoded;
+    std::string text;
+    bool holds_messages_to_cpp_only;  // bytes with tags or lengths of a form that we refuse: see exceptions.cc
+};
+
+UnknownFields unknown_fields_with_cpp(const MessageType &type, const std::string &encoded);
+
 }  // namespace differential

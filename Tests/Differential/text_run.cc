@@ -50,7 +50,25 @@ std::string TextRun::test_message(const MessageType &type, const std::string &en
     PrintSettings known;
     known.unknown_fields = false;
     std::string problem = test_variant(type, encoded, known, random);
-    return problem.empty() ? test_variant(type, encoded, some_settings(random), random) : problem;
+    if (problem.empty()) problem = test_variant(type, encoded, some_settings(random), random);
+    return problem.empty() ? test_unknown_fields(type, encoded) : problem;
+}
+
+// We print them as C++ does, but for letters, which C++ escapes in unknown fields.
+std::string TextRun::test_unknown_fields(const MessageType &type, const std::string &encoded) const {
+    UnknownFields unknown = unknown_fields_with_cpp(type, encoded);
+    std::string text = print(find("google.protobuf.Empty"), unknown.encoded, {}).text;
+    std::string escaped;
+    for (unsigned char byte : text) {
+        if (byte >= 0x80) {
+            escaped += {'\\', static_cast<char>('0' + (byte >> 6)), static_cast<char>('0' + (byte >> 3 & 7))};
+            escaped += static_cast<char>('0' + (byte & 7));
+        } else {
+            escaped += byte == '\'' ? "\\'" : std::string(1, static_cast<char>(byte));
+        }
+    }
+    if (escaped == unknown.text || unknown.holds_messages_to_cpp_only) return "";
+    return "C++ prints its unknown fields otherwise\n  ours: " + visible(text) + "\n  C++:  " + visible(unknown.text);
 }
 
 std::string TextRun::test_variant(

@@ -24,6 +24,7 @@ protected:
 private:
     std::string test_variant(
         const MessageType &type, const std::string &encoded, const PrintSettings &settings, Random &random);
+    std::string test_unknown_fields(const MessageType &type, const std::string &encoded) const;
 };
 
 }  // namespace differential

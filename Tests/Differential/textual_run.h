@@ -70,6 +70,7 @@ protected:
 
     // MARK: For all formats
 
+    const MessageType &find(const std::string &name) const;
     Parsed parse(const MessageType &type, const std::string &text, const ParseSettings &settings) const;
     Printed print(
         const MessageType &type, const std::string &encoded, const PrintSettings &settings, size_t capacity = 0) const;
@@ -93,7 +94,6 @@ protected:
     std::vector<Pending> pending_;
 
 private:
-    const MessageType &find(const std::string &name) const;
     void run_round(Random &random);
     void test_limits(const MessageType &type, const std::string &text, Random &random);
     void test_parsed_case(const TextualCase &fixed, const std::string &origin);

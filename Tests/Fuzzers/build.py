@@ -25,7 +25,7 @@ def build(name: str, folder: Path) -> Path:
 
 def build_c(name: str, folder: Path) -> Path:
     sources = [source for top in C_SOURCES for source in sorted((ROOT / top).rglob("*.c"))]
-    sources += [FUZZERS / "Engine" / file for file in (f"{name}.c", "fuzz_input.c", "fuzz_tables.c")]
+    sources += [FUZZERS / "Engine" / file for file in (f"{name}.c", "fuzz_input.c", "fuzz_tables.c", "fuzz_textual.c")]
     # An object must be newer than all of these, for any header may be in it, and this file has the flags.
     depended_on = [path for top in [*C_SOURCES, "Tests/Fuzzers/Engine"] for path in (ROOT / top).rglob("*.[ch]")]
     newest = max(path.stat().st_mtime for path in [*depended_on, Path(__file__)])

@@ -76,12 +76,6 @@ static void check_bound(const FuzzInput *input, const LifelineFailure *expected)
     free(memory);
 }
 
-// What remains of `message`'s budget, and what it took, are the budget together at most.
-static void check_budget(const FuzzMessage *message, size_t budget) {
-    size_t left = (size_t)message->arena.budget * LIFELINE_ARENA_UNIT;
-    FUZZ_CHECK(left <= budget && lifeline_arena_block_bytes(&message->arena) <= budget - left);
-}
-
 // The outcome is that of an ample budget, `ample`, or that there was no memory for it.
 static void check_failure(const LifelineFailure *failure, const LifelineFailure *ample) {
     FUZZ_CHECK(failure->status == LIFELINE_OUT_OF_MEMORY || fuzz_same_failure(failure, ample));
@@ -98,7 +92,7 @@ static LifelineFailure check_decoding(const FuzzInput *input) {
     FuzzBytes bytes = fuzz_copy_bytes(input->message, input->count, input->variant, input->variant & 7);
     fuzz_decode(lifeline_message_decode, &message, &bytes, &input->options);
     LifelineFailure failure = message.failure;
-    check_budget(&message, input->budget);
+    fuzz_check_budget(&message, input->budget);
     check_copy(&message, &bytes, input->options.maximum_depth);
     return failure;
 }
@@ -118,7 +112,7 @@ static void check_parsing(const FuzzInput *input, const LifelineFailure *ample) 
     fuzz_check_outcome(&parsed, parsed.fields != NULL, input->count, &input->options);
     check_failure(&parsed.failure, ample);
     FUZZ_CHECK(input->budget < fuzz_ample_budget || parsed.failure.status != LIFELINE_OUT_OF_MEMORY);
-    check_budget(&parsed, input->budget);
+    fuzz_check_budget(&parsed, input->budget);
     if (parsed.fields != NULL) {
         FuzzBytes copy = fuzz_copy_bytes(input->message, input->count, 0x00, 0);
         FuzzMessage decoded = fuzz_create_message(input->table, NULL, 0, fuzz_ample_budget);

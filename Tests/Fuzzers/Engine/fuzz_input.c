@@ -77,6 +77,11 @@ void fuzz_check_outcome(const FuzzMessage *message, bool decoded, size_t count, 
     FUZZ_CHECK(failure->offset <= count);
 }
 
+void fuzz_check_budget(const FuzzMessage *message, size_t budget) {
+    size_t left = (size_t)message->arena.budget * LIFELINE_ARENA_UNIT;
+    FUZZ_CHECK(left <= budget && lifeline_arena_block_bytes(&message->arena) <= budget - left);
+}
+
 bool fuzz_same_failure(const LifelineFailure *left, const LifelineFailure *right) {
     return left->status == right->status && left->offset == right->offset && left->field_number == right->field_number
         && left->message == right->message;

@@ -1,4 +1,4 @@
-// What the engine's fuzzers share: one format of input, so that they share one corpus too.
+// What the engine's fuzzers share: one format of input, so that those of the binary format share one corpus too.
 //
 //   byte 0   the low seven bits choose the message type (fuzz_tables.c); the highest, whether strings may be other than
 //            UTF-8
@@ -79,6 +79,9 @@ bool fuzz_decode(
 
 // What holds of the outcome of decoding `count` bytes into `message`.
 void fuzz_check_outcome(const FuzzMessage *message, bool decoded, size_t count, const LifelineDecodeOptions *options);
+
+// Checks that the remains of the message's budget, and the memory that it took, are the budget together at most.
+void fuzz_check_budget(const FuzzMessage *message, size_t budget);
 
 // Whether decoding stopped, if it did, at the same place for the same reason.
 bool fuzz_same_failure(const LifelineFailure *left, const LifelineFailure *right);

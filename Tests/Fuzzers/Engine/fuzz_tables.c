@@ -1,12 +1,17 @@
 // The message types that an input can choose. New ones go to the end: the corpus names types by their place here.
 #include "fuzz_input.h"
 #include "google/protobuf/any.lifeline.h"
+#include "google/protobuf/duration.lifeline.h"
+#include "google/protobuf/field_mask.lifeline.h"
 #include "google/protobuf/struct.lifeline.h"
+#include "google/protobuf/timestamp.lifeline.h"
+#include "google/protobuf/wrappers.lifeline.h"
 #include "test/imports/recursion.lifeline.h"
 #include "test/imports/user.lifeline.h"
 #include "test/proto2/defaults.lifeline.h"
 #include "test/proto2/enums.lifeline.h"
 #include "test/proto2/extensions.lifeline.h"
+#include "test/proto2/groups.lifeline.h"
 #include "test/scalars/many.lifeline.h"
 #include "test/scalars/proto2.lifeline.h"
 #include "test/scalars/proto3.lifeline.h"
@@ -35,6 +40,14 @@ const LifelineMessageTable *const fuzz_tables[] = {
     &test__imports__user__table,                    // 20
     &google__protobuf__struct__table,               // 21
     &google__protobuf__any__table,                  // 22
+    &google__protobuf__timestamp__table,            // 23
+    &google__protobuf__duration__table,             // 24
+    &google__protobuf__field_mask__table,           // 25
+    &google__protobuf__value__table,                // 26
+    &google__protobuf__list_value__table,           // 27
+    &google__protobuf__double_value__table,         // 28
+    &google__protobuf__bytes_value__table,          // 29
+    &test__proto2__groups__table,                   // 30
 };
 
 const size_t fuzz_table_count = sizeof fuzz_tables / sizeof *fuzz_tables;

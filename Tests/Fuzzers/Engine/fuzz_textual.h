@@ -1,0 +1,38 @@
+// What the fuzzers of JSON and of text format share. Their inputs are as in fuzz_input.h, with a text for the encoded
+// message. Byte 2 chooses options:
+//
+//   01   whether unknown fields are ignored
+//   02   whether messages in a google.protobuf.Any are of no known type
+//   f0   a bit for each option of printing
+#ifndef FUZZ_TEXTUAL_H
+#define FUZZ_TEXTUAL_H
+
+#include "fuzz_input.h"
+#include "lifeline_json.h"
+
+typedef struct FuzzTextualOptions {
+    uint32_t maximum_depth;
+    bool ignores_unknown;
+    LifelineFindMessage *find_message;  // or NULL
+    uint8_t printing;                   // four bits
+} FuzzTextualOptions;
+
+typedef struct FuzzFormat {
+    // Whether the format allows these bytes at all.
+    bool (*is_text)(const uint8_t *bytes, size_t count);
+    // Parses all of the bytes into `message`.
+    bool (*parse)(FuzzMessage *message, const uint8_t *bytes, size_t count, const FuzzTextualOptions *options);
+    bool (*print)(
+        const FuzzMessage *message, const FuzzTextualOptions *options, LifelineText *text, LifelineFailure *failure);
+    // Whether printing may lose something of what the text says; NULL when it never does.
+    bool (*may_lose)(const uint8_t *bytes, size_t count, const FuzzTextualOptions *options);
+} FuzzFormat;
+
+// Parses an input; prints what was accepted, and parses that again. Cuts the text, and limits the memory.
+int fuzz_textual(const FuzzFormat *format, const uint8_t *data, size_t size);
+
+// Write numbers that read as the value, as the printers need it.
+size_t fuzz_write_double(double value, uint8_t *text);
+size_t fuzz_write_float(float value, uint8_t *text);
+
+#endif

@@ -1,0 +1,55 @@
+// Parses texts as text format, prints what they hold, and parses that again.
+#include <strings.h>
+
+#include "fuzz_textual.h"
+#include "lifeline_text_format.h"
+
+static bool parse(FuzzMessage *message, const uint8_t *bytes, size_t count, const FuzzTextualOptions *options) {
+    LifelineTextParseOptions parse_options = {
+        .find_message = options->find_message,
+        .maximum_depth = options->maximum_depth,
+        .ignore_unknown_fields = options->ignores_unknown,
+    };
+    return lifeline_text_parse(
+        message->table, message->fields, bytes, count, &message->arena, &parse_options, &message->failure);
+}
+
+static bool print(
+    const FuzzMessage *message, const FuzzTextualOptions *options, LifelineText *text, LifelineFailure *failure) {
+    LifelineTextPrintOptions print_options = {
+        .write_double = fuzz_write_double,
+        .write_float = fuzz_write_float,
+        .find_message = options->find_message,
+        .maximum_depth = options->maximum_depth,
+        .in_one_line = (options->printing & 1) != 0,
+        .unknown_fields = false,  // they could not be read back
+    };
+    return lifeline_text_print(message->table, message->fields, &print_options, text, failure);
+}
+
+// Literals may hold any bytes.
+static bool is_text(const uint8_t *bytes, size_t count) {
+    (void)bytes;
+    (void)count;
+    return true;
+}
+
+// The bytes of a google.protobuf.Any are printed as the message that they are, in their shortest form, and NaN without
+// its sign.
+static bool may_lose(const uint8_t *bytes, size_t count, const FuzzTextualOptions *options) {
+    static const char url[] = "type_url";
+    for (size_t index = 0; index < count; index += 1) {
+        const uint8_t *word = bytes + index;
+        size_t left = count - index;
+        bool is_url = left >= sizeof url - 1 && memcmp(word, url, sizeof url - 1) == 0;
+        if (is_url && options->find_message != NULL) return true;
+        bool is_nan = left >= 3 && strncasecmp((const char *)word, "nan", 3) == 0;
+        if (is_nan && (left == 3 || word[3] != 'o')) return true;  // not "nanos"
+    }
+    return false;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const FuzzFormat format = {.is_text = is_text, .parse = parse, .print = print, .may_lose = may_lose};
+    return fuzz_textual(&format, data, size);
+}
