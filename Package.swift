@@ -256,12 +256,19 @@ let unitTests: [Target] = [
         "LifelineMessages",
         "LifelineWellKnownTypes"
     ),
-    c("CTestServices", path: "Tests/CTestServices", "CLifelineMessages", "CLifelineWellKnownTypes"),
+    c(
+        "CTestServices",
+        path: "Tests/CTestServices",
+        "CLifelineDescriptorTypes",
+        "CLifelineMessages",
+        "CLifelineWellKnownTypes"
+    ),
     swift(
         "TestServices",
         path: "Tests/TestServices",
         "CTestServices",
         "Lifeline",
+        "LifelineDescriptorTypes",
         "LifelineMessages",
         "LifelineWellKnownTypes",
         "TestProtos"

@@ -41,6 +41,13 @@ const Exception content_exceptions[] = {
      "asks the file of the field instead, so to it a proto3 enum in a proto2 message is closed.",
      [](const Comparison &comparison) { return comparison.facts.unknown_number_of_open_enum_in_proto2; },
      false},
+    {"number over 32 bits of a closed enum",
+     "A number that the enum does not declare is kept as it is. C++ keeps 32 bits of it in a message without generated "
+     "code, unless it is packed.",
+     [](const Comparison &comparison) {
+         return comparison.type.is_dynamic && comparison.facts.high_unknown_number_of_enum;
+     },
+     false},
     {"bool over 32 bits in a map",
      "A bool is true when its varint is not 0. Of a map's key or value C++ 3.21 looks at 32 bits, elsewhere at 64.",
      [](const Comparison &comparison) { return comparison.facts.high_bool_in_map; },

@@ -199,7 +199,9 @@ private:
         bool &fact = is_proto3(known->enum_type()->file()) ? facts_.unknown_number_of_open_enum_in_proto2
                                                            : facts_.unknown_number_of_closed_enum;
         auto is_unknown = [&](uint64_t value) {
-            return known->enum_type()->FindValueByNumber(static_cast<int>(value)) == nullptr;
+            if (known->enum_type()->FindValueByNumber(static_cast<int>(value)) != nullptr) return false;
+            if (static_cast<uint64_t>(static_cast<int>(value)) != value) facts_.high_unknown_number_of_enum = true;
+            return true;
         };
         if (field.wire_type == varint && is_unknown(field.value)) fact = true;
         for (uint64_t value : field.varints) {

@@ -45,6 +45,7 @@ struct WireFacts {
     bool unknown = false;          // a field whose number the type does not declare
     bool unknown_number_of_closed_enum = false;
     bool unknown_number_of_open_enum_in_proto2 = false;  // of an enum of proto3, in a message of proto2
+    bool high_unknown_number_of_enum = false;            // of a closed enum, over 32 bits
     bool high_bool_in_map = false;                       // a map's bool that is true, but not by its lower 32 bits
     bool incomplete_proto2_entry = false;                // of a map: without key or without value
     bool negative_zero = false;                          // as a floating-point number that has no presence

@@ -20,7 +20,7 @@ import Testing
         var names: [[String: String]] = []
         for paths in [paths, paths.reversed()] {
             let set = try DescriptorSet(protos: Request.compiling(paths, in: folder.url).protoFile)
-            let swift = SwiftNames(files: set.files) { modules[$0.name] ?? "Sample" }
+            let swift = SwiftNames(files: set.files, extensions: [:]) { modules[$0.name] ?? "Sample" }
             let messages = set.files.flatMap(\.messages).map { ($0.fullName, swift.relativeName($0)) }
             let enums = set.files.flatMap(\.enums).map { ($0.fullName, swift.relativeName($0)) }
             names.append(Dictionary(uniqueKeysWithValues: messages + enums))

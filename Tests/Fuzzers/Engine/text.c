@@ -6,7 +6,7 @@
 
 static bool parse(FuzzMessage *message, const uint8_t *bytes, size_t count, const FuzzTextualOptions *options) {
     LifelineTextParseOptions parse_options = {
-        .find_message = options->find_message,
+        .types = {.find_message = options->find_message},
         .maximum_depth = options->maximum_depth,
         .ignore_unknown_fields = options->ignores_unknown,
     };
@@ -19,7 +19,7 @@ static bool print(
     LifelineTextPrintOptions print_options = {
         .write_double = fuzz_write_double,
         .write_float = fuzz_write_float,
-        .find_message = options->find_message,
+        .types = {.find_message = options->find_message},
         .maximum_depth = options->maximum_depth,
         .in_one_line = (options->printing & 1) != 0,
         .unknown_fields = false,  // they could not be read back
