@@ -33,8 +33,9 @@ static inline int64_t lifeline_find_name(const LifelineNames *names, const uint8
     return -1;
 }
 
-// The name of a group in text format, which is that of its type.
-static inline const char *lifeline_group_name(const LifelineField *field, size_t *count) {
+// The name of a field's message, without those around it: in text format, that of a field with
+// LIFELINE_FIELD_NAMED_BY_TYPE.
+static inline const char *lifeline_type_name(const LifelineField *field, size_t *count) {
     const char *name = strrchr(field->message->full_name, '.');
     name = name == NULL ? field->message->full_name : name + 1;
     *count = strlen(name);

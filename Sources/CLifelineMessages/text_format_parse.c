@@ -309,23 +309,22 @@ static bool skip_unknown(TextParser *parser) {
     return status == LIFELINE_OK || fail(parser, status);
 }
 
-// The index of a field by its name as in the .proto file, or by its type's where it is a group; -1 when there is none.
+// The index of a field by its name as in the .proto file, or by its type's where it is named by that. -1 when there is
+// none.
 static int64_t find_field(const LifelineMessageTable *table, LifelineTextToken name) {
     int64_t found = lifeline_find_name(&table->names, name.bytes, name.count);
-    bool is_in_file = found >= 0 && found % 2 == 0;
-    if (is_in_file && (table->fields[found / 2].flags & LIFELINE_FIELD_GROUP) == 0) return found / 2;
-    // If the name is also another field's JSON name, the lookup may find that field first. Groups are few.
+    if (found >= 0 && found % 2 == 0) return found / 2;
+    int64_t named_by_type = -1;
     for (uint32_t index = 0; index < table->field_count; index += 1) {
+        // If the name is also another field's JSON name, the lookup may find that field first.
+        if (found >= 0 && lifeline_is_name(&table->names, 2 * index, name.bytes, name.count)) return index;
         const LifelineField *field = &table->fields[index];
-        if ((field->flags & LIFELINE_FIELD_GROUP) == 0) {
-            if (found >= 0 && lifeline_is_name(&table->names, 2 * index, name.bytes, name.count)) return index;
-            continue;
-        }
+        if ((field->flags & LIFELINE_FIELD_NAMED_BY_TYPE) == 0) continue;
         size_t count;
-        const char *group = lifeline_group_name(field, &count);
-        if (count == name.count && memcmp(group, name.bytes, count) == 0) return index;
+        const char *type = lifeline_type_name(field, &count);
+        if (count == name.count && memcmp(type, name.bytes, count) == 0) named_by_type = index;
     }
-    return -1;
+    return named_by_type;
 }
 
 // Reads the value of an extension, of which the name in brackets was read; `*found` is false when it is not known.

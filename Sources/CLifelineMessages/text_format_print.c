@@ -297,8 +297,8 @@ static bool print_value(
     bool is_extension = table->extended != NULL;
     if (is_extension) {
         text = lifeline_extension_text_name(table, &count);
-    } else if ((field->flags & LIFELINE_FIELD_GROUP) != 0) {
-        text = lifeline_group_name(field, &count);
+    } else if ((field->flags & LIFELINE_FIELD_NAMED_BY_TYPE) != 0) {
+        text = lifeline_type_name(field, &count);
     }
     if (!begin_field(printer) || (is_extension && !append(printer, "[", 1)) || !append(printer, text, count)
         || (is_extension && !append(printer, "]", 1))) {

@@ -3816,19 +3816,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `defaultSymbolVisibility`; it then reads as its default.
     @inlinable public mutating func clearDefaultSymbolVisibility() { _mutableFields().pointee.has_default_symbol_visibility = 0 }
 
-    @inlinable public var enforceProtoLimits: Google_Protobuf_FeatureSet.ProtoLimitsFeature.EnforceProtoLimits {
-        get { _message.pointee.has_enforce_proto_limits != 0 ? Google_Protobuf_FeatureSet.ProtoLimitsFeature.EnforceProtoLimits._load(_message.pointee.enforce_proto_limits) : .protoLimitsUnknown }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_enforce_proto_limits = 1
-            fields.pointee.enforce_proto_limits = newValue._cValue
-        }
-    }
-    /// Whether `enforceProtoLimits` is set.
-    @inlinable public var hasEnforceProtoLimits: Bool { _message.pointee.has_enforce_proto_limits != 0 }
-    /// Forgets `enforceProtoLimits`; it then reads as its default.
-    @inlinable public mutating func clearEnforceProtoLimits() { _mutableFields().pointee.has_enforce_proto_limits = 0 }
-
     @frozen public enum FieldPresence: LifelineMessages.ProtobufEnum {
         case unknown // = 0
         case explicit // = 1
@@ -4071,47 +4058,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
     }
 
-    @frozen public struct ProtoLimitsFeature: LifelineMessages.Message {
-        @frozen public enum EnforceProtoLimits: LifelineMessages.ProtobufEnum {
-            case protoLimitsUnknown // = 0
-            /// Default pre-EDITION_2026: there are no limit enforcement at the protoc
-            /// level. Practical limits still exist, but they will tend to fail while
-            /// compiling protoc-generated code, and these limits tend to be language
-            /// or toolchain specific.
-            case legacyNoExplicitLimits // = 1
-            /// A set of limits enforced by Edition 2026 by default. For a detailed
-            /// list of all the limits please consult the Edition 2026 documentation.
-            case protoLimits2026 // = 2
-
-            @inlinable public init() { self = .protoLimitsUnknown }
-
-            @inlinable public init?(rawValue: Int) {
-                switch rawValue {
-                case 0: self = .protoLimitsUnknown
-                case 1: self = .legacyNoExplicitLimits
-                case 2: self = .protoLimits2026
-                default: return nil
-                }
-            }
-
-            @inlinable public var rawValue: Int {
-                switch self {
-                case .protoLimitsUnknown: 0
-                case .legacyNoExplicitLimits: 1
-                case .protoLimits2026: 2
-                }
-            }
-
-            public static let allCases: [Self] = [.protoLimitsUnknown, .legacyNoExplicitLimits, .protoLimits2026]
-        }
-
-        public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FeatureSet__ProtoLimitsFeatureX0cc733fd
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__feature_set__proto_limits_feature_x0cc733fd__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
-        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
-    }
-
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FeatureSet
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__feature_set__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -4348,23 +4294,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         ///   [ 4, 3, 2, 7 ]
         /// this path refers to the whole field declaration (from the beginning
         /// of the label to the terminating semicolon).
-        ///
-        /// For options, the path refers to the interpreted option in the descriptor.
-        /// E.g., for a custom option `(my_opt) = "foo"` on a message using extension
-        /// number 10101, the path is:
-        ///   [ 4, 3, 7, 10101 ]
-        /// refers to:
-        ///   file.message_type(3)     // 4, 3
-        ///       .options()           // 7
-        ///       .my_opt()            // 10101
-        ///
-        /// Sub-locations corresponding to the interpreted option's corresponding
-        /// `UninterpretedOption` are also appended to the interpreted option, which
-        /// deviates from the actual FileDescriptorProto path. E.g.:
-        ///   [ 4, 3, 7, 10101, 2 ]
-        /// refers to the option name `(my_opt)`, and:
-        ///   [ 4, 3, 7, 10101, 7 ]
-        /// refers to the "foo" string value of the option.
         @inlinable public var path: LifelineMessages.RepeatedField<Int32> {
             _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.path, count: _message.pointee.n_path) }
             set {

@@ -23,13 +23,13 @@ public struct MessageError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let unmatchedGroup = Self(kind: .unmatchedGroup)
         /// A packed field's length is no multiple of its element's size.
         public static let invalidLength = Self(kind: .invalidLength)
-        /// A proto3 `string` is not UTF-8.
+        /// A `string` is not UTF-8: one of proto3, or of an edition unless it has `features.utf8_validation = NONE`.
         public static let invalidUTF8 = Self(kind: .invalidUTF8)
         /// Messages are nested deeper than allowed.
         public static let tooDeep = Self(kind: .tooDeep)
         /// Decoding would take more memory than allowed.
         public static let memoryLimitExceeded = Self(kind: .memoryLimitExceeded)
-        /// A proto2 `required` field is absent.
+        /// A field is absent that is `required` in proto2, or `LEGACY_REQUIRED` in an edition.
         public static let missingRequiredField = Self(kind: .missingRequiredField)
         /// An encoded message would have, or has, more than 2³¹−1 bytes: protobuf's limit.
         public static let tooLarge = Self(kind: .tooLarge)

@@ -1,10 +1,10 @@
 /// An enum of a `.proto` file.
 ///
-/// An enum of a proto3 file is open: a number that it does not know is kept as `UNRECOGNIZED`. One of a proto2 file is
-/// closed: such a number is kept among the message's unknown fields.
+/// Open enums, as those of proto3 and of editions are, keep a number that they do not know as `UNRECOGNIZED`. Closed ones,
+/// as those of proto2 and of editions with `features.enum_type = CLOSED`, leave it to the message's unknown fields.
 public protocol ProtobufEnum: FieldElement, RawRepresentable, CaseIterable
 where RawValue == Int, _CValue == Int32 {
-    /// The default: zero in proto3, what is declared first in proto2.
+    /// The default: the value that is declared first, which is zero in open enums.
     init()
 }
 

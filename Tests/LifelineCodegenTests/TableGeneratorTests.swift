@@ -216,7 +216,7 @@ import Testing
         #expect(try dispatch(of: schema) == [:])
         let text = try source(schema)
         #expect(text.contains("LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_GROUP)"))
-        #expect(text.contains(".flags = LIFELINE_FIELD_GROUP, .form = 0,"))
+        #expect(text.contains(".flags = LIFELINE_FIELD_GROUP | LIFELINE_FIELD_NAMED_BY_TYPE, .form = 0,"))
         #expect(
             text.contains(".encoded_tag = 0x0b00000000000001") && text.contains(".encoded_tag = 0x1300000000000001")
         )

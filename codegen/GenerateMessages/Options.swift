@@ -16,6 +16,8 @@ struct Options {
           --visibility LEVEL         public, package or internal (default: public)
           --services true|false|only whether services become Swift; only: and nothing else does, into a Swift target of their
                                      own, which --swift-target names (default: true)
+          --protoc PATH              the protoc to run (default: the first on the search path). Files with an edition
+                                     need protoc 27 or later, and those of edition 2024 protoc 32
           --import-path DIR          where imported .proto files are; may be repeated (those of protobuf itself, and
                                      lifeline/options.proto, are found)
           --module-mapping FILE_OR_FOLDER:SWIFT_MODULE:C_MODULE
@@ -29,6 +31,7 @@ struct Options {
     var cTarget: String?
     var visibility = "Public"
     var services = "true"
+    var protoc: String?
     var importPaths: [String] = []
     var moduleMappings: [String] = []
 
@@ -46,6 +49,7 @@ struct Options {
             case "--c-target": cTarget = value
             case "--visibility": visibility = value.prefix(1).uppercased() + value.dropFirst().lowercased()
             case "--services": services = value
+            case "--protoc": protoc = value
             case "--import-path": importPaths.append(value)
             case "--module-mapping": moduleMappings.append(value)
             default: throw PluginError("There is no option \(option).\n\n\(Self.usage)")

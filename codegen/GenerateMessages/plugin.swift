@@ -11,9 +11,11 @@ struct GenerateMessages: CommandPlugin {
         }
         let package = context.package
         let protoFolder = package.directoryURL.appending(argument: options.protos)
+        let protoc = try options.protoc.map(package.directoryURL.appending(argument:)) ?? installedProtoc()
         let importFolders =
             options.importPaths.map(package.directoryURL.appending(argument:))
-            + [URL(filePath: "/usr/local/include"), URL(filePath: "/usr/include")].filter(exists)
+            + [ownImportFolder(of: protoc), URL(filePath: "/usr/local/include"), URL(filePath: "/usr/include")]
+            .filter(exists)
         let targets = try Targets(options: options, package: package)
         let protos = try protoFiles(below: protoFolder)
         let parameter =
@@ -23,7 +25,7 @@ struct GenerateMessages: CommandPlugin {
         let output = try context.pluginWorkDirectoryURL.emptiedFolder(named: "generated")
 
         try run(
-            protoc(),
+            protoc,
             ["--plugin=protoc-gen-lifeline=\(try context.tool(named: "protoc-gen-lifeline").url.path)"]
                 + ([protoFolder] + importFolders).map { "-I\($0.path)" } + [try importPathOfOptions(in: package)]
                 + ["--lifeline_out=\(output.path)", "--lifeline_opt=\(parameter)"] + protos
@@ -54,7 +56,13 @@ struct GenerateMessages: CommandPlugin {
         return "-I\(path)=\(lifeline.directoryURL.appending(path: "Protos/\(path)").path)"
     }
 
-    private func protoc() throws -> URL {
+    /// Where a protoc has the well-known types of its own version, beside `bin`: older ones do not know all features.
+    private func ownImportFolder(of protoc: URL) -> URL {
+        protoc.resolvingSymlinksInPath().deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "include")
+    }
+
+    private func installedProtoc() throws -> URL {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
         let candidates =
             path.split(separator: ":").map { "\($0)/protoc" } + ["/usr/local/bin/protoc", "/usr/bin/protoc"]
@@ -76,7 +84,10 @@ struct GenerateMessages: CommandPlugin {
         try process.run()
         process.waitUntilExit()
         if process.terminationReason != .exit || process.terminationStatus != 0 {
-            throw PluginError("protoc failed; what it printed says why.")
+            throw PluginError(
+                "\(tool.path) failed; what it printed says why. Files with an edition need protoc 27 or later, and those "
+                    + "of edition 2024 protoc 32; --protoc names another one."
+            )
         }
     }
 }

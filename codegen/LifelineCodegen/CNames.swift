@@ -2,9 +2,9 @@ package import SwiftProtobufPluginLibrary
 
 /// The names that C code gets, so that protoc-gen-c has nothing left to decide.
 ///
-/// The schema is handed to protoc-gen-c with names that come through its mangling without clashing: with each other, with
-/// what it adds (`n_x`, `has_x`, `x_case`), or with what C and Swift reserve. Most names stay as they are. The names of a
-/// message depend on its own declaration alone, so that files generated apart fit together, whichever they are.
+/// The schema is handed to protoc-gen-c with names that come through its mangling without clashing: with each other,
+/// with what it adds (`n_x`, `has_x`, `x_case`), or with what C and Swift reserve. Most names stay as they are. A
+/// message's names depend on its own declaration alone, so that files fit together even if they were generated apart.
 package struct CNames {
     /// The package that messages without one get, so that a message `FILE` is not C's.
     private static let packageOfNone = "pb"
@@ -27,8 +27,8 @@ package struct CNames {
         for nested in message.messages { add(nested, in: fullName) }
     }
 
-    /// Whether the message's full name follows from each name that protoc-gen-c makes of it. Of the names below a message
-    /// none does: `a.Foo.Bar` reads like `Bar` in a package `a.foo`.
+    /// Whether each name that protoc-gen-c makes of the message leads back to its full name. Those of nested messages
+    /// do not: `a.Foo.Bar` becomes the same as `Bar` of a package `a.foo`.
     private static func isCanonical(_ message: Descriptor) -> Bool {
         let package = message.file.package
         return message.containingType == nil
@@ -83,8 +83,8 @@ package struct CNames {
         }
     }
 
-    /// `name` in lower case, begun by a letter, with no underscores but single ones between words: names of a message and
-    /// of what is in it are joined by two.
+    /// `name` in lower case, beginning with a letter, and with single underscores between words: protoc-gen-c joins the
+    /// names of a message and of its members with two.
     private static func member(named name: String) -> String {
         let words = name.lowercased().split(separator: "_").joined(separator: "_")
         return words.first?.isLetter == true ? words : "f\(words)"

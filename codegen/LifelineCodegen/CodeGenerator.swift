@@ -17,9 +17,10 @@ package struct CodeGenerator {
         to request: Google_Protobuf_Compiler_CodeGeneratorRequest
     ) -> Google_Protobuf_Compiler_CodeGeneratorResponse {
         var response = Google_Protobuf_Compiler_CodeGeneratorResponse()
-        response.supportedFeatures = UInt64(
-            Google_Protobuf_Compiler_CodeGeneratorResponse.Feature.proto3Optional.rawValue
-        )
+        let features: [Google_Protobuf_Compiler_CodeGeneratorResponse.Feature] = [.proto3Optional, .supportsEditions]
+        response.supportedFeatures = features.reduce(0) { $0 | UInt64($1.rawValue) }
+        response.minimumEdition = Int32(Google_Protobuf_Edition.proto2.rawValue)
+        response.maximumEdition = Int32(SchemaCheck.editions.upperBound.rawValue)
         do {
             response.file = try files(for: request)
         } catch {

@@ -32,6 +32,11 @@ extension FieldDescriptor {
     /// Whether it has messages, however they are encoded.
     var isMessage: Bool { type == .message || type == .group }
 
+    /// Whether it is declared like proto2's groups, which text format calls by the names of their types.
+    private var isNamedByType: Bool {
+        type == .group && name == messageType.name.lowercased() && messageType.containingType === containingType
+    }
+
     /// LIFELINE_FIELD_… flags.
     var tableFlags: String {
         var flags: [String] = []
@@ -40,6 +45,7 @@ extension FieldDescriptor {
         if requiresUTF8Validation { flags.append("LIFELINE_FIELD_VALIDATE_UTF8") }
         if type == .enum, enumType.isClosed { flags.append("LIFELINE_FIELD_CLOSED_ENUM") }
         if type == .group { flags.append("LIFELINE_FIELD_GROUP") }
+        if isNamedByType { flags.append("LIFELINE_FIELD_NAMED_BY_TYPE") }
         return flags.isEmpty ? "0" : flags.joined(separator: " | ")
     }
 }

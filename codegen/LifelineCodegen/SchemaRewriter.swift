@@ -8,6 +8,8 @@ internal import SwiftProtobufPluginLibrary
 /// - The synthetic oneof of a proto3 `optional` field becomes an ordinary one, and proto2's `required` becomes `optional`, so
 ///   that the struct says whether the field is there.
 /// - Maps become the repeated entry messages that they are on the wire.
+/// - A file of an edition becomes one of proto2, where a field says for itself whether its struct has a flag for it: one
+///   without presence becomes `required`, which has none.
 /// - Defaults are dropped: the Swift getters have them, and protoc-gen-c writes `inf` where C has no such word.
 /// - Services, options and all else that makes no struct are dropped, and so are imports only for them.
 struct SchemaRewriter {
@@ -22,7 +24,7 @@ struct SchemaRewriter {
         var rewritten = Google_Protobuf_FileDescriptorProto()
         rewritten.name = file.name
         rewritten.package = CNames.rewrittenPackage(of: descriptor)
-        rewritten.syntax = file.syntax
+        rewritten.syntax = descriptor.edition == .proto3 ? "proto3" : "proto2"
         rewritten.dependency = descriptor.filesOfUsedMessages.map(\.name)
         rewritten.messageType = descriptor.messages.map(rewrite)
         rewritten.options = .with { try? $0.merge(serializedBytes: ProtobufCOptions.file) }
@@ -43,7 +45,8 @@ struct SchemaRewriter {
             $0.name = schema.names.member(field)
             $0.number = Int32(field.number)
             $0.label = field.isRepeated ? .repeated : .optional
-            if inMapEntry, field.file.edition == .proto2 { $0.label = .required }
+            let hasNoFlag = inMapEntry || !field.isRepeated && !field.hasPresence
+            if hasNoFlag, field.file.edition != .proto3 { $0.label = .required }
             if let index = field.oneofIndex { $0.oneofIndex = index }
             switch field.type {
             case .message, .group:

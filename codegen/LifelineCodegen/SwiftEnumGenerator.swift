@@ -1,7 +1,7 @@
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-/// Writes an enum: open, with `UNRECOGNIZED`, or closed, as its file's syntax says.
+/// Writes an enum: open, with `UNRECOGNIZED`, or closed, as its file says.
 struct SwiftEnumGenerator {
     private let type: EnumDescriptor
     private let context: SwiftContext

@@ -4,7 +4,7 @@ internal import SwiftProtobufPluginLibrary
 /// The names of generated Swift types and properties: those that SwiftProtobufNamer gives, so that they read like
 /// swift-protobuf's, told apart where two of one scope would be the same.
 ///
-/// A file's names depend on that file alone, but where types of several files would have one: see ``tellApart(_:)``.
+/// A file's names depend on that file alone, unless types of several files would have the same: ``tellApart(_:)``.
 struct SwiftNames {
     /// A field's property, and what says whether it is set.
     struct Property {
@@ -52,8 +52,9 @@ struct SwiftNames {
         for field in files.flatMap(\.allExtensions) { addProperty(of: field) }
     }
 
-    /// Renames types of one module that different files give one name, as `B_Foo` of the package `a` and `Foo` of `a.b`.
-    /// The one whose package has the most parts keeps it. Unlike in C, nobody would like to read what told all apart.
+    /// Renames types of one module to which different files give the same name, such as `B_Foo` of the package `a` and
+    /// `Foo` of `a.b`. The one whose package has the most parts keeps it. People read these names, unlike those in C:
+    /// a hash in each that could clash would be too high a price.
     private mutating func tellApart(_ files: [FileDescriptor]) {
         let all =
             files.flatMap(\.enums).map { (fullName: $0.fullName, suffix: "Enum") }

@@ -56,10 +56,11 @@ enum {
 
 enum {
     LIFELINE_FIELD_PACKED = 1 << 0,         // repeated: encode in the packed form (both forms are decoded)
-    LIFELINE_FIELD_REQUIRED = 1 << 1,       // proto2 `required`
-    LIFELINE_FIELD_VALIDATE_UTF8 = 1 << 2,  // proto3 `string`: must be UTF-8
-    LIFELINE_FIELD_CLOSED_ENUM = 1 << 3,    // enum of proto2: undeclared numbers become unknown fields
+    LIFELINE_FIELD_REQUIRED = 1 << 1,       // proto2's `required`, or LEGACY_REQUIRED
+    LIFELINE_FIELD_VALIDATE_UTF8 = 1 << 2,  // string: must be UTF-8
+    LIFELINE_FIELD_CLOSED_ENUM = 1 << 3,    // enum: undeclared numbers become unknown fields
     LIFELINE_FIELD_GROUP = 1 << 4,          // message: encoded between two tags, without a length
+    LIFELINE_FIELD_NAMED_BY_TYPE = 1 << 5,  // group: in text format, its name is its message's
 };
 
 // The version of the tables and of the functions that generated code calls. Generated code names the one that it was

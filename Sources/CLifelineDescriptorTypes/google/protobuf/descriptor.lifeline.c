@@ -84,157 +84,146 @@ static const LifelineEnum enum_6 = {
     .alias_numbers = NULL,
     .count = 3, .flags = 0};
 
-// google.protobuf.FeatureSet.ProtoLimitsFeature.EnforceProtoLimits
+// google.protobuf.FeatureSet.RepeatedFieldEncoding
 static const int32_t enum_7_numbers[] = {0, 1, 2};
-static const char enum_7__name_text[] = "PROTO_LIMITS_UNKNOWN\000LEGACY_NO_EXPLICIT_LIMITS\000PROTO_LIMITS2026";
-static const LifelineName enum_7__name_entries[] = {{0, 20}, {21, 25}, {47, 16}};
-static const uint32_t enum_7__name_order[] = {2, 0, 1};
+static const char enum_7__name_text[] = "REPEATED_FIELD_ENCODING_UNKNOWN\000PACKED\000EXPANDED";
+static const LifelineName enum_7__name_entries[] = {{0, 31}, {32, 6}, {39, 8}};
+static const uint32_t enum_7__name_order[] = {1, 2, 0};
 static const LifelineEnum enum_7 = {
-    .full_name = "google.protobuf.FeatureSet.ProtoLimitsFeature.EnforceProtoLimits", .numbers = enum_7_numbers,
+    .full_name = "google.protobuf.FeatureSet.RepeatedFieldEncoding", .numbers = enum_7_numbers,
     .names = {.text = enum_7__name_text, .names = enum_7__name_entries, .order = enum_7__name_order, .order_count = 3},
     .alias_numbers = NULL,
     .count = 3, .flags = 0};
 
-// google.protobuf.FeatureSet.RepeatedFieldEncoding
-static const int32_t enum_8_numbers[] = {0, 1, 2};
-static const char enum_8__name_text[] = "REPEATED_FIELD_ENCODING_UNKNOWN\000PACKED\000EXPANDED";
-static const LifelineName enum_8__name_entries[] = {{0, 31}, {32, 6}, {39, 8}};
-static const uint32_t enum_8__name_order[] = {1, 2, 0};
+// google.protobuf.FeatureSet.Utf8Validation
+static const int32_t enum_8_numbers[] = {0, 2, 3};
+static const char enum_8__name_text[] = "UTF8_VALIDATION_UNKNOWN\000VERIFY\000NONE";
+static const LifelineName enum_8__name_entries[] = {{0, 23}, {24, 6}, {31, 4}};
+static const uint32_t enum_8__name_order[] = {2, 1, 0};
 static const LifelineEnum enum_8 = {
-    .full_name = "google.protobuf.FeatureSet.RepeatedFieldEncoding", .numbers = enum_8_numbers,
+    .full_name = "google.protobuf.FeatureSet.Utf8Validation", .numbers = enum_8_numbers,
     .names = {.text = enum_8__name_text, .names = enum_8__name_entries, .order = enum_8__name_order, .order_count = 3},
     .alias_numbers = NULL,
     .count = 3, .flags = 0};
 
-// google.protobuf.FeatureSet.Utf8Validation
-static const int32_t enum_9_numbers[] = {0, 2, 3};
-static const char enum_9__name_text[] = "UTF8_VALIDATION_UNKNOWN\000VERIFY\000NONE";
-static const LifelineName enum_9__name_entries[] = {{0, 23}, {24, 6}, {31, 4}};
-static const uint32_t enum_9__name_order[] = {2, 1, 0};
-static const LifelineEnum enum_9 = {
-    .full_name = "google.protobuf.FeatureSet.Utf8Validation", .numbers = enum_9_numbers,
-    .names = {.text = enum_9__name_text, .names = enum_9__name_entries, .order = enum_9__name_order, .order_count = 3},
-    .alias_numbers = NULL,
-    .count = 3, .flags = 0};
-
 // google.protobuf.FeatureSet.VisibilityFeature.DefaultSymbolVisibility
-static const int32_t enum_10_numbers[] = {0, 1, 2, 3, 4};
-static const char enum_10__name_text[] = "DEFAULT_SYMBOL_VISIBILITY_UNKNOWN\000EXPORT_ALL\000EXPORT_TOP_LEVEL\000LOCAL_ALL\000STRICT";
-static const LifelineName enum_10__name_entries[] = {{0, 33}, {34, 10}, {45, 16}, {62, 9}, {72, 6}};
-static const uint32_t enum_10__name_order[] = {4, 3, 1, 2, 0};
-static const LifelineEnum enum_10 = {
-    .full_name = "google.protobuf.FeatureSet.VisibilityFeature.DefaultSymbolVisibility", .numbers = enum_10_numbers,
-    .names = {.text = enum_10__name_text, .names = enum_10__name_entries, .order = enum_10__name_order, .order_count = 5},
+static const int32_t enum_9_numbers[] = {0, 1, 2, 3, 4};
+static const char enum_9__name_text[] = "DEFAULT_SYMBOL_VISIBILITY_UNKNOWN\000EXPORT_ALL\000EXPORT_TOP_LEVEL\000LOCAL_ALL\000STRICT";
+static const LifelineName enum_9__name_entries[] = {{0, 33}, {34, 10}, {45, 16}, {62, 9}, {72, 6}};
+static const uint32_t enum_9__name_order[] = {4, 3, 1, 2, 0};
+static const LifelineEnum enum_9 = {
+    .full_name = "google.protobuf.FeatureSet.VisibilityFeature.DefaultSymbolVisibility", .numbers = enum_9_numbers,
+    .names = {.text = enum_9__name_text, .names = enum_9__name_entries, .order = enum_9__name_order, .order_count = 5},
     .alias_numbers = NULL,
     .count = 5, .flags = 0};
 
 // google.protobuf.FieldDescriptorProto.Label
-static const int32_t enum_11_numbers[] = {1, 2, 3};
-static const char enum_11__name_text[] = "LABEL_OPTIONAL\000LABEL_REQUIRED\000LABEL_REPEATED";
-static const LifelineName enum_11__name_entries[] = {{0, 14}, {15, 14}, {30, 14}};
-static const uint32_t enum_11__name_order[] = {0, 2, 1};
-static const LifelineEnum enum_11 = {
-    .full_name = "google.protobuf.FieldDescriptorProto.Label", .numbers = enum_11_numbers,
-    .names = {.text = enum_11__name_text, .names = enum_11__name_entries, .order = enum_11__name_order, .order_count = 3},
+static const int32_t enum_10_numbers[] = {1, 2, 3};
+static const char enum_10__name_text[] = "LABEL_OPTIONAL\000LABEL_REQUIRED\000LABEL_REPEATED";
+static const LifelineName enum_10__name_entries[] = {{0, 14}, {15, 14}, {30, 14}};
+static const uint32_t enum_10__name_order[] = {0, 2, 1};
+static const LifelineEnum enum_10 = {
+    .full_name = "google.protobuf.FieldDescriptorProto.Label", .numbers = enum_10_numbers,
+    .names = {.text = enum_10__name_text, .names = enum_10__name_entries, .order = enum_10__name_order, .order_count = 3},
     .alias_numbers = NULL,
     .count = 3, .flags = 0};
 
 // google.protobuf.FieldDescriptorProto.Type
-static const int32_t enum_12_numbers[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18};
-static const char enum_12__name_text[] = "TYPE_DOUBLE\000TYPE_FLOAT\000TYPE_INT64\000TYPE_UINT64\000TYPE_INT32\000TYPE_FIXED64\000TYPE_FIXED32\000TYPE_BOOL\000TYPE_STRING\000TYPE_GROUP\000TYPE_MESSAGE\000TYPE_BYTES\000TYPE_UINT32\000TYPE_ENUM\000TYPE_SFIXED32\000TYPE_SFIXED64\000TYPE_SINT32\000TYPE_SINT64";
-static const LifelineName enum_12__name_entries[] = {{0, 11}, {12, 10}, {23, 10}, {34, 11}, {46, 10}, {57, 12}, {70, 12}, {83, 9}, {93, 11}, {105, 10}, {116, 12}, {129, 10}, {140, 11}, {152, 9}, {162, 13}, {176, 13}, {190, 11}, {202, 11}};
-static const uint32_t enum_12__name_order[] = {7, 13, 11, 1, 9, 4, 2, 0, 16, 17, 8, 12, 3, 6, 5, 10, 14, 15};
-static const LifelineEnum enum_12 = {
-    .full_name = "google.protobuf.FieldDescriptorProto.Type", .numbers = enum_12_numbers,
-    .names = {.text = enum_12__name_text, .names = enum_12__name_entries, .order = enum_12__name_order, .order_count = 18},
+static const int32_t enum_11_numbers[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18};
+static const char enum_11__name_text[] = "TYPE_DOUBLE\000TYPE_FLOAT\000TYPE_INT64\000TYPE_UINT64\000TYPE_INT32\000TYPE_FIXED64\000TYPE_FIXED32\000TYPE_BOOL\000TYPE_STRING\000TYPE_GROUP\000TYPE_MESSAGE\000TYPE_BYTES\000TYPE_UINT32\000TYPE_ENUM\000TYPE_SFIXED32\000TYPE_SFIXED64\000TYPE_SINT32\000TYPE_SINT64";
+static const LifelineName enum_11__name_entries[] = {{0, 11}, {12, 10}, {23, 10}, {34, 11}, {46, 10}, {57, 12}, {70, 12}, {83, 9}, {93, 11}, {105, 10}, {116, 12}, {129, 10}, {140, 11}, {152, 9}, {162, 13}, {176, 13}, {190, 11}, {202, 11}};
+static const uint32_t enum_11__name_order[] = {7, 13, 11, 1, 9, 4, 2, 0, 16, 17, 8, 12, 3, 6, 5, 10, 14, 15};
+static const LifelineEnum enum_11 = {
+    .full_name = "google.protobuf.FieldDescriptorProto.Type", .numbers = enum_11_numbers,
+    .names = {.text = enum_11__name_text, .names = enum_11__name_entries, .order = enum_11__name_order, .order_count = 18},
     .alias_numbers = NULL,
     .count = 18, .flags = 0};
 
 // google.protobuf.FieldOptions.CType
-static const int32_t enum_13_numbers[] = {0, 1, 2};
-static const char enum_13__name_text[] = "STRING\000CORD\000STRING_PIECE";
-static const LifelineName enum_13__name_entries[] = {{0, 6}, {7, 4}, {12, 12}};
-static const uint32_t enum_13__name_order[] = {1, 0, 2};
-static const LifelineEnum enum_13 = {
-    .full_name = "google.protobuf.FieldOptions.CType", .numbers = enum_13_numbers,
-    .names = {.text = enum_13__name_text, .names = enum_13__name_entries, .order = enum_13__name_order, .order_count = 3},
+static const int32_t enum_12_numbers[] = {0, 1, 2};
+static const char enum_12__name_text[] = "STRING\000CORD\000STRING_PIECE";
+static const LifelineName enum_12__name_entries[] = {{0, 6}, {7, 4}, {12, 12}};
+static const uint32_t enum_12__name_order[] = {1, 0, 2};
+static const LifelineEnum enum_12 = {
+    .full_name = "google.protobuf.FieldOptions.CType", .numbers = enum_12_numbers,
+    .names = {.text = enum_12__name_text, .names = enum_12__name_entries, .order = enum_12__name_order, .order_count = 3},
     .alias_numbers = NULL,
     .count = 3, .flags = 0};
 
 // google.protobuf.FieldOptions.JSType
-static const int32_t enum_14_numbers[] = {0, 1, 2};
-static const char enum_14__name_text[] = "JS_NORMAL\000JS_STRING\000JS_NUMBER";
-static const LifelineName enum_14__name_entries[] = {{0, 9}, {10, 9}, {20, 9}};
-static const uint32_t enum_14__name_order[] = {0, 2, 1};
-static const LifelineEnum enum_14 = {
-    .full_name = "google.protobuf.FieldOptions.JSType", .numbers = enum_14_numbers,
-    .names = {.text = enum_14__name_text, .names = enum_14__name_entries, .order = enum_14__name_order, .order_count = 3},
+static const int32_t enum_13_numbers[] = {0, 1, 2};
+static const char enum_13__name_text[] = "JS_NORMAL\000JS_STRING\000JS_NUMBER";
+static const LifelineName enum_13__name_entries[] = {{0, 9}, {10, 9}, {20, 9}};
+static const uint32_t enum_13__name_order[] = {0, 2, 1};
+static const LifelineEnum enum_13 = {
+    .full_name = "google.protobuf.FieldOptions.JSType", .numbers = enum_13_numbers,
+    .names = {.text = enum_13__name_text, .names = enum_13__name_entries, .order = enum_13__name_order, .order_count = 3},
     .alias_numbers = NULL,
     .count = 3, .flags = 0};
 
 // google.protobuf.FieldOptions.OptionRetention
-static const int32_t enum_15_numbers[] = {0, 1, 2};
-static const char enum_15__name_text[] = "RETENTION_UNKNOWN\000RETENTION_RUNTIME\000RETENTION_SOURCE";
-static const LifelineName enum_15__name_entries[] = {{0, 17}, {18, 17}, {36, 16}};
-static const uint32_t enum_15__name_order[] = {2, 1, 0};
-static const LifelineEnum enum_15 = {
-    .full_name = "google.protobuf.FieldOptions.OptionRetention", .numbers = enum_15_numbers,
-    .names = {.text = enum_15__name_text, .names = enum_15__name_entries, .order = enum_15__name_order, .order_count = 3},
+static const int32_t enum_14_numbers[] = {0, 1, 2};
+static const char enum_14__name_text[] = "RETENTION_UNKNOWN\000RETENTION_RUNTIME\000RETENTION_SOURCE";
+static const LifelineName enum_14__name_entries[] = {{0, 17}, {18, 17}, {36, 16}};
+static const uint32_t enum_14__name_order[] = {2, 1, 0};
+static const LifelineEnum enum_14 = {
+    .full_name = "google.protobuf.FieldOptions.OptionRetention", .numbers = enum_14_numbers,
+    .names = {.text = enum_14__name_text, .names = enum_14__name_entries, .order = enum_14__name_order, .order_count = 3},
     .alias_numbers = NULL,
     .count = 3, .flags = 0};
 
 // google.protobuf.FieldOptions.OptionTargetType
-static const int32_t enum_16_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
-static const char enum_16__name_text[] = "TARGET_TYPE_UNKNOWN\000TARGET_TYPE_FILE\000TARGET_TYPE_EXTENSION_RANGE\000TARGET_TYPE_MESSAGE\000TARGET_TYPE_FIELD\000TARGET_TYPE_ONEOF\000TARGET_TYPE_ENUM\000TARGET_TYPE_ENUM_ENTRY\000TARGET_TYPE_SERVICE\000TARGET_TYPE_METHOD";
-static const LifelineName enum_16__name_entries[] = {{0, 19}, {20, 16}, {37, 27}, {65, 19}, {85, 17}, {103, 17}, {121, 16}, {138, 22}, {161, 19}, {181, 18}};
-static const uint32_t enum_16__name_order[] = {6, 1, 4, 5, 9, 3, 8, 0, 7, 2};
-static const LifelineEnum enum_16 = {
-    .full_name = "google.protobuf.FieldOptions.OptionTargetType", .numbers = enum_16_numbers,
-    .names = {.text = enum_16__name_text, .names = enum_16__name_entries, .order = enum_16__name_order, .order_count = 10},
+static const int32_t enum_15_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+static const char enum_15__name_text[] = "TARGET_TYPE_UNKNOWN\000TARGET_TYPE_FILE\000TARGET_TYPE_EXTENSION_RANGE\000TARGET_TYPE_MESSAGE\000TARGET_TYPE_FIELD\000TARGET_TYPE_ONEOF\000TARGET_TYPE_ENUM\000TARGET_TYPE_ENUM_ENTRY\000TARGET_TYPE_SERVICE\000TARGET_TYPE_METHOD";
+static const LifelineName enum_15__name_entries[] = {{0, 19}, {20, 16}, {37, 27}, {65, 19}, {85, 17}, {103, 17}, {121, 16}, {138, 22}, {161, 19}, {181, 18}};
+static const uint32_t enum_15__name_order[] = {6, 1, 4, 5, 9, 3, 8, 0, 7, 2};
+static const LifelineEnum enum_15 = {
+    .full_name = "google.protobuf.FieldOptions.OptionTargetType", .numbers = enum_15_numbers,
+    .names = {.text = enum_15__name_text, .names = enum_15__name_entries, .order = enum_15__name_order, .order_count = 10},
     .alias_numbers = NULL,
     .count = 10, .flags = 0};
 
 // google.protobuf.FileOptions.OptimizeMode
-static const int32_t enum_17_numbers[] = {1, 2, 3};
-static const char enum_17__name_text[] = "SPEED\000CODE_SIZE\000LITE_RUNTIME";
-static const LifelineName enum_17__name_entries[] = {{0, 5}, {6, 9}, {16, 12}};
-static const uint32_t enum_17__name_order[] = {0, 1, 2};
-static const LifelineEnum enum_17 = {
-    .full_name = "google.protobuf.FileOptions.OptimizeMode", .numbers = enum_17_numbers,
-    .names = {.text = enum_17__name_text, .names = enum_17__name_entries, .order = enum_17__name_order, .order_count = 3},
+static const int32_t enum_16_numbers[] = {1, 2, 3};
+static const char enum_16__name_text[] = "SPEED\000CODE_SIZE\000LITE_RUNTIME";
+static const LifelineName enum_16__name_entries[] = {{0, 5}, {6, 9}, {16, 12}};
+static const uint32_t enum_16__name_order[] = {0, 1, 2};
+static const LifelineEnum enum_16 = {
+    .full_name = "google.protobuf.FileOptions.OptimizeMode", .numbers = enum_16_numbers,
+    .names = {.text = enum_16__name_text, .names = enum_16__name_entries, .order = enum_16__name_order, .order_count = 3},
     .alias_numbers = NULL,
     .count = 3, .flags = 0};
 
 // google.protobuf.GeneratedCodeInfo.Annotation.Semantic
-static const int32_t enum_18_numbers[] = {0, 1, 2};
-static const char enum_18__name_text[] = "NONE\000SET\000ALIAS";
-static const LifelineName enum_18__name_entries[] = {{0, 4}, {5, 3}, {9, 5}};
-static const uint32_t enum_18__name_order[] = {1, 0, 2};
-static const LifelineEnum enum_18 = {
-    .full_name = "google.protobuf.GeneratedCodeInfo.Annotation.Semantic", .numbers = enum_18_numbers,
-    .names = {.text = enum_18__name_text, .names = enum_18__name_entries, .order = enum_18__name_order, .order_count = 3},
+static const int32_t enum_17_numbers[] = {0, 1, 2};
+static const char enum_17__name_text[] = "NONE\000SET\000ALIAS";
+static const LifelineName enum_17__name_entries[] = {{0, 4}, {5, 3}, {9, 5}};
+static const uint32_t enum_17__name_order[] = {1, 0, 2};
+static const LifelineEnum enum_17 = {
+    .full_name = "google.protobuf.GeneratedCodeInfo.Annotation.Semantic", .numbers = enum_17_numbers,
+    .names = {.text = enum_17__name_text, .names = enum_17__name_entries, .order = enum_17__name_order, .order_count = 3},
     .alias_numbers = NULL,
     .count = 3, .flags = 0};
 
 // google.protobuf.MethodOptions.IdempotencyLevel
-static const int32_t enum_19_numbers[] = {0, 1, 2};
-static const char enum_19__name_text[] = "IDEMPOTENCY_UNKNOWN\000NO_SIDE_EFFECTS\000IDEMPOTENT";
-static const LifelineName enum_19__name_entries[] = {{0, 19}, {20, 15}, {36, 10}};
-static const uint32_t enum_19__name_order[] = {2, 1, 0};
-static const LifelineEnum enum_19 = {
-    .full_name = "google.protobuf.MethodOptions.IdempotencyLevel", .numbers = enum_19_numbers,
-    .names = {.text = enum_19__name_text, .names = enum_19__name_entries, .order = enum_19__name_order, .order_count = 3},
+static const int32_t enum_18_numbers[] = {0, 1, 2};
+static const char enum_18__name_text[] = "IDEMPOTENCY_UNKNOWN\000NO_SIDE_EFFECTS\000IDEMPOTENT";
+static const LifelineName enum_18__name_entries[] = {{0, 19}, {20, 15}, {36, 10}};
+static const uint32_t enum_18__name_order[] = {2, 1, 0};
+static const LifelineEnum enum_18 = {
+    .full_name = "google.protobuf.MethodOptions.IdempotencyLevel", .numbers = enum_18_numbers,
+    .names = {.text = enum_18__name_text, .names = enum_18__name_entries, .order = enum_18__name_order, .order_count = 3},
     .alias_numbers = NULL,
     .count = 3, .flags = 0};
 
 // google.protobuf.SymbolVisibility
-static const int32_t enum_20_numbers[] = {0, 1, 2};
-static const char enum_20__name_text[] = "VISIBILITY_UNSET\000VISIBILITY_LOCAL\000VISIBILITY_EXPORT";
-static const LifelineName enum_20__name_entries[] = {{0, 16}, {17, 16}, {34, 17}};
-static const uint32_t enum_20__name_order[] = {1, 0, 2};
-static const LifelineEnum enum_20 = {
-    .full_name = "google.protobuf.SymbolVisibility", .numbers = enum_20_numbers,
-    .names = {.text = enum_20__name_text, .names = enum_20__name_entries, .order = enum_20__name_order, .order_count = 3},
+static const int32_t enum_19_numbers[] = {0, 1, 2};
+static const char enum_19__name_text[] = "VISIBILITY_UNSET\000VISIBILITY_LOCAL\000VISIBILITY_EXPORT";
+static const LifelineName enum_19__name_entries[] = {{0, 16}, {17, 16}, {34, 17}};
+static const uint32_t enum_19__name_order[] = {1, 0, 2};
+static const LifelineEnum enum_19 = {
+    .full_name = "google.protobuf.SymbolVisibility", .numbers = enum_19_numbers,
+    .names = {.text = enum_19__name_text, .names = enum_19__name_entries, .order = enum_19__name_order, .order_count = 3},
     .alias_numbers = NULL,
     .count = 3, .flags = 0};
 
@@ -330,7 +319,7 @@ static const char lifeline_file_google_2fprotobuf_2fdescriptor_bytes[] =
     "pe\030\002 \001(\011\022\023\012\013output_type\030\003 \001(\011\022/\012\007options"
     "\030\004 \001(\0132\036.google.protobuf.MethodOptions\022\037"
     "\012\020client_streaming\030\005 \001(\010:\005false\022\037\012\020serve"
-    "r_streaming\030\006 \001(\010:\005false\042\330\011\012\013FileOptions"
+    "r_streaming\030\006 \001(\010:\005false\042\306\010\012\013FileOptions"
     "\022\024\012\014java_package\030\001 \001(\011\022\034\012\024java_outer_cla"
     "ssname\030\010 \001(\011\022\346\001\012\023java_multiple_files\030\012 \001"
     "(\010:\005falseB\301\001\262\001\275\001\010\346\007 \351\007*\264\001This behavior i"
@@ -345,210 +334,197 @@ static const char lifeline_file_google_2fprotobuf_2fdescriptor_bytes[] =
     "\022\012\012go_package\030\013 \001(\011\022\042\012\023cc_generic_servic"
     "es\030\020 \001(\010:\005false\022$\012\025java_generic_services"
     "\030\021 \001(\010:\005false\022\042\012\023py_generic_services\030\022 \001"
-    "(\010:\005false\022\031\012\012deprecated\030\027 \001(\010:\005false\022\257\001\012"
-    "\020cc_enable_arenas\030\037 \001(\010:\004trueB\216\001\262\001\212\001 \352\007*"
-    "\204\001cc_enable_arenas is enabled by default"
-    " in every edition and overrides are igno"
-    "red.This option is removed in editions 2"
-    "026 and above.\022\031\012\021objc_class_prefix\030$ \001("
-    "\011\022\030\012\020csharp_namespace\030% \001(\011\022\024\012\014swift_pre"
-    "fix\030' \001(\011\022\030\012\020php_class_prefix\030( \001(\011\022\025\012\015p"
-    "hp_namespace\030) \001(\011\022\036\012\026php_metadata_names"
-    "pace\030, \001(\011\022\024\012\014ruby_package\030- \001(\011\022-\012\010feat"
-    "ures\0302 \001(\0132\033.google.protobuf.FeatureSet\022"
-    "C\012\024uninterpreted_option\030\347\007 \003(\0132$.google."
-    "protobuf.UninterpretedOption\042:\012\014Optimize"
-    "Mode\022\011\012\005SPEED\020\001\022\015\012\011CODE_SIZE\020\002\022\020\012\014LITE_R"
-    "UNTIME\020\003*4\010\336\007\020\347\007\032,\022*\010\336\007\022\014.pb.file.cpp\032\027."
-    "pb.file.CppFileOptions*\011\010\350\007\020\200\200\200\200\002J\004\010*\020+J"
-    "\004\010&\020'R\024php_generic_services\042\357\002\012\016MessageO"
-    "ptions\022&\012\027message_set_wire_format\030\001 \001(\010:"
-    "\005false\022.\012\037no_standard_descriptor_accesso"
-    "r\030\002 \001(\010:\005false\022\031\012\012deprecated\030\003 \001(\010:\005fals"
-    "e\022\021\012\011map_entry\030\007 \001(\010\0222\012&deprecated_legac"
-    "y_json_field_conflicts\030\013 \001(\010B\002\030\001\022-\012\010feat"
-    "ures\030\014 \001(\0132\033.google.protobuf.FeatureSet\022"
-    "C\012\024uninterpreted_option\030\347\007 \003(\0132$.google."
-    "protobuf.UninterpretedOption*\006\010\336\007\020\347\007*\011\010\350"
-    "\007\020\200\200\200\200\002J\004\010\004\020\005J\004\010\005\020\006J\004\010\006\020\007J\004\010\010\020\011J\004\010\011\020\012\042\306\013"
-    "\012\014FieldOptions\022:\012\005ctype\030\001 \001(\0162#.google.p"
-    "rotobuf.FieldOptions.CType:\006STRING\022\016\012\006pa"
-    "cked\030\002 \001(\010\022\077\012\006jstype\030\006 \001(\0162$.google.prot"
-    "obuf.FieldOptions.JSType:\011JS_NORMAL\022\023\012\004l"
-    "azy\030\005 \001(\010:\005false\022\036\012\017unverified_lazy\030\017 \001("
-    "\010:\005false\022\031\012\012deprecated\030\003 \001(\010:\005false\022\027\012\004w"
-    "eak\030\012 \001(\010:\005falseB\002\030\001\022\033\012\014debug_redact\030\020 \001"
-    "(\010:\005false\022@\012\011retention\030\021 \001(\0162-.google.pr"
-    "otobuf.FieldOptions.OptionRetention\022\077\012\007t"
-    "argets\030\023 \003(\0162..google.protobuf.FieldOpti"
-    "ons.OptionTargetType\022F\012\020edition_defaults"
-    "\030\024 \003(\0132,.google.protobuf.FieldOptions.Ed"
-    "itionDefault\022-\012\010features\030\025 \001(\0132\033.google."
-    "protobuf.FeatureSet\022E\012\017feature_support\030\026"
-    " \001(\0132,.google.protobuf.FieldOptions.Feat"
-    "ureSupport\022C\012\024uninterpreted_option\030\347\007 \003("
-    "\0132$.google.protobuf.UninterpretedOption\032"
-    "J\012\016EditionDefault\022)\012\007edition\030\003 \001(\0162\030.goo"
-    "gle.protobuf.Edition\022\015\012\005value\030\002 \001(\011\032\343\001\012\016"
-    "FeatureSupport\0224\012\022edition_introduced\030\001 \001"
-    "(\0162\030.google.protobuf.Edition\0224\012\022edition_"
-    "deprecated\030\002 \001(\0162\030.google.protobuf.Editi"
-    "on\022\033\012\023deprecation_warning\030\003 \001(\011\0221\012\017editi"
-    "on_removed\030\004 \001(\0162\030.google.protobuf.Editi"
-    "on\022\025\012\015removal_error\030\005 \001(\011\042/\012\005CType\022\012\012\006ST"
-    "RING\020\000\022\010\012\004CORD\020\001\022\020\012\014STRING_PIECE\020\002\0425\012\006JS"
-    "Type\022\015\012\011JS_NORMAL\020\000\022\015\012\011JS_STRING\020\001\022\015\012\011JS"
-    "_NUMBER\020\002\042U\012\017OptionRetention\022\025\012\021RETENTIO"
-    "N_UNKNOWN\020\000\022\025\012\021RETENTION_RUNTIME\020\001\022\024\012\020RE"
-    "TENTION_SOURCE\020\002\042\214\002\012\020OptionTargetType\022\027\012"
-    "\023TARGET_TYPE_UNKNOWN\020\000\022\024\012\020TARGET_TYPE_FI"
-    "LE\020\001\022\037\012\033TARGET_TYPE_EXTENSION_RANGE\020\002\022\027\012"
-    "\023TARGET_TYPE_MESSAGE\020\003\022\025\012\021TARGET_TYPE_FI"
-    "ELD\020\004\022\025\012\021TARGET_TYPE_ONEOF\020\005\022\024\012\020TARGET_T"
-    "YPE_ENUM\020\006\022\032\012\026TARGET_TYPE_ENUM_ENTRY\020\007\022\027"
-    "\012\023TARGET_TYPE_SERVICE\020\010\022\026\012\022TARGET_TYPE_M"
-    "ETHOD\020\011*\006\010\336\007\020\347\007*\011\010\350\007\020\200\200\200\200\002J\004\010\004\020\005J\004\010\022\020\023\042\225"
-    "\001\012\014OneofOptions\022-\012\010features\030\001 \001(\0132\033.goog"
-    "le.protobuf.FeatureSet\022C\012\024uninterpreted_"
-    "option\030\347\007 \003(\0132$.google.protobuf.Uninterp"
-    "retedOption*\006\010\336\007\020\347\007*\011\010\350\007\020\200\200\200\200\002\042\376\001\012\013EnumO"
-    "ptions\022\023\012\013allow_alias\030\002 \001(\010\022\031\012\012deprecate"
-    "d\030\003 \001(\010:\005false\0222\012&deprecated_legacy_json"
-    "_field_conflicts\030\006 \001(\010B\002\030\001\022-\012\010features\030\007"
-    " \001(\0132\033.google.protobuf.FeatureSet\022C\012\024uni"
-    "nterpreted_option\030\347\007 \003(\0132$.google.protob"
-    "uf.UninterpretedOption*\006\010\336\007\020\347\007*\011\010\350\007\020\200\200\200\200"
-    "\002J\004\010\005\020\006\042\327\002\012\020EnumValueOptions\022\031\012\012deprecat"
-    "ed\030\001 \001(\010:\005false\022-\012\010features\030\002 \001(\0132\033.goog"
-    "le.protobuf.FeatureSet\022\033\012\014debug_redact\030\003"
-    " \001(\010:\005false\022E\012\017feature_support\030\004 \001(\0132,.g"
-    "oogle.protobuf.FieldOptions.FeatureSuppo"
-    "rt\022C\012\024uninterpreted_option\030\347\007 \003(\0132$.goog"
-    "le.protobuf.UninterpretedOption*E\010\336\007\020\347\007\032"
-    "=\022;\010\346\007\022\022.pb.enumvalue.json\032\042.pb.enumvalu"
-    "e.JsonEnumValueOptions*\011\010\350\007\020\200\200\200\200\002\042\262\001\012\016Se"
-    "rviceOptions\022-\012\010features\030\042 \001(\0132\033.google."
-    "protobuf.FeatureSet\022\031\012\012deprecated\030! \001(\010:"
-    "\005false\022C\012\024uninterpreted_option\030\347\007 \003(\0132$."
-    "google.protobuf.UninterpretedOption*\006\010\336\007"
-    "\020\347\007*\011\010\350\007\020\200\200\200\200\002\042\344\002\012\015MethodOptions\022\031\012\012depr"
-    "ecated\030! \001(\010:\005false\022_\012\021idempotency_level"
-    "\030\042 \001(\0162/.google.protobuf.MethodOptions.I"
-    "dempotencyLevel:\023IDEMPOTENCY_UNKNOWN\022-\012\010"
-    "features\030# \001(\0132\033.google.protobuf.Feature"
-    "Set\022C\012\024uninterpreted_option\030\347\007 \003(\0132$.goo"
-    "gle.protobuf.UninterpretedOption\042P\012\020Idem"
-    "potencyLevel\022\027\012\023IDEMPOTENCY_UNKNOWN\020\000\022\023\012"
-    "\017NO_SIDE_EFFECTS\020\001\022\016\012\012IDEMPOTENT\020\002*\006\010\336\007\020"
-    "\347\007*\011\010\350\007\020\200\200\200\200\002\042\236\002\012\023UninterpretedOption\022;\012"
-    "\004name\030\002 \003(\0132-.google.protobuf.Uninterpre"
-    "tedOption.NamePart\022\030\012\020identifier_value\030\003"
-    " \001(\011\022\032\012\022positive_int_value\030\004 \001(\004\022\032\012\022nega"
-    "tive_int_value\030\005 \001(\003\022\024\012\014double_value\030\006 \001"
-    "(\001\022\024\012\014string_value\030\007 \001(\014\022\027\012\017aggregate_va"
-    "lue\030\010 \001(\011\0323\012\010NamePart\022\021\012\011name_part\030\001 \002(\011"
-    "\022\024\012\014is_extension\030\002 \002(\010\042\225\023\012\012FeatureSet\022\202\001"
-    "\012\016field_presence\030\001 \001(\0162).google.protobuf"
-    ".FeatureSet.FieldPresenceB\077\210\001\001\230\001\004\230\001\001\242\001\015\022"
-    "\010EXPLICIT\030\204\007\242\001\015\022\010IMPLICIT\030\347\007\242\001\015\022\010EXPLICI"
-    "T\030\350\007\262\001\003\010\350\007\022b\012\011enum_type\030\002 \001(\0162$.google.p"
-    "rotobuf.FeatureSet.EnumTypeB)\210\001\001\230\001\006\230\001\001\242\001"
-    "\013\022\006CLOSED\030\204\007\242\001\011\022\004OPEN\030\347\007\262\001\003\010\350\007\022\201\001\012\027repea"
-    "ted_field_encoding\030\003 \001(\01621.google.protob"
-    "uf.FeatureSet.RepeatedFieldEncodingB-\210\001\001"
-    "\230\001\004\230\001\001\242\001\015\022\010EXPANDED\030\204\007\242\001\013\022\006PACKED\030\347\007\262\001\003\010"
-    "\350\007\022n\012\017utf8_validation\030\004 \001(\0162*.google.pro"
-    "tobuf.FeatureSet.Utf8ValidationB)\210\001\001\230\001\004\230"
-    "\001\001\242\001\011\022\004NONE\030\204\007\242\001\013\022\006VERIFY\030\347\007\262\001\003\010\350\007\022m\012\020me"
-    "ssage_encoding\030\005 \001(\0162+.google.protobuf.F"
-    "eatureSet.MessageEncodingB&\210\001\001\230\001\004\230\001\001\242\001\024\022"
-    "\017LENGTH_PREFIXED\030\204\007\262\001\003\010\350\007\022v\012\013json_format"
-    "\030\006 \001(\0162&.google.protobuf.FeatureSet.Json"
-    "FormatB9\210\001\001\230\001\003\230\001\006\230\001\001\242\001\027\022\022LEGACY_BEST_EFF"
-    "ORT\030\204\007\242\001\012\022\005ALLOW\030\347\007\262\001\003\010\350\007\022\250\001\012\024enforce_na"
-    "ming_style\030\007 \001(\0162..google.protobuf.Featu"
-    "reSet.EnforceNamingStyleBZ\210\001\002\230\001\001\230\001\002\230\001\003\230\001"
-    "\004\230\001\005\230\001\006\230\001\007\230\001\010\230\001\011\242\001\021\022\014STYLE_LEGACY\030\204\007\242\001\016\022"
-    "\011STYLE2024\030\351\007\242\001\016\022\011STYLE2026\030\352\007\262\001\003\010\351\007\022\256\001\012"
-    "\031default_symbol_visibility\030\010 \001(\0162E.googl"
-    "e.protobuf.FeatureSet.VisibilityFeature."
-    "DefaultSymbolVisibilityBD\210\001\002\230\001\001\242\001\017\022\012EXPO"
-    "RT_ALL\030\204\007\242\001\025\022\020EXPORT_TOP_LEVEL\030\351\007\242\001\013\022\006ST"
-    "RICT\030\352\007\262\001\003\010\351\007\022\257\001\012\024enforce_proto_limits\030\011"
-    " \001(\0162A.google.protobuf.FeatureSet.ProtoL"
-    "imitsFeature.EnforceProtoLimitsBN\210\001\002\230\001\006\230"
-    "\001\003\230\001\004\230\001\005\242\001\036\022\031LEGACY_NO_EXPLICIT_LIMITS\030\204"
-    "\007\242\001\025\022\020PROTO_LIMITS2026\030\352\007\262\001\003\010\352\007\032\241\001\012\021Visi"
-    "bilityFeature\042\201\001\012\027DefaultSymbolVisibilit"
-    "y\022%\012!DEFAULT_SYMBOL_VISIBILITY_UNKNOWN\020\000"
-    "\022\016\012\012EXPORT_ALL\020\001\022\024\012\020EXPORT_TOP_LEVEL\020\002\022\015"
-    "\012\011LOCAL_ALL\020\003\022\012\012\006STRICT\020\004J\010\010\001\020\200\200\200\200\002\032y\012\022P"
-    "rotoLimitsFeature\042c\012\022EnforceProtoLimits\022"
-    "\030\012\024PROTO_LIMITS_UNKNOWN\020\000\022\035\012\031LEGACY_NO_E"
-    "XPLICIT_LIMITS\020\001\022\024\012\020PROTO_LIMITS2026\020\002\042\134"
-    "\012\015FieldPresence\022\032\012\026FIELD_PRESENCE_UNKNOW"
-    "N\020\000\022\014\012\010EXPLICIT\020\001\022\014\012\010IMPLICIT\020\002\022\023\012\017LEGAC"
-    "Y_REQUIRED\020\003\0427\012\010EnumType\022\025\012\021ENUM_TYPE_UN"
-    "KNOWN\020\000\022\010\012\004OPEN\020\001\022\012\012\006CLOSED\020\002\042V\012\025Repeate"
-    "dFieldEncoding\022#\012\037REPEATED_FIELD_ENCODIN"
-    "G_UNKNOWN\020\000\022\012\012\006PACKED\020\001\022\014\012\010EXPANDED\020\002\042I\012"
-    "\016Utf8Validation\022\033\012\027UTF8_VALIDATION_UNKNO"
-    "WN\020\000\022\012\012\006VERIFY\020\002\022\010\012\004NONE\020\003\042\004\010\001\020\001\042S\012\017Mess"
-    "ageEncoding\022\034\012\030MESSAGE_ENCODING_UNKNOWN\020"
-    "\000\022\023\012\017LENGTH_PREFIXED\020\001\022\015\012\011DELIMITED\020\002\042H\012"
-    "\012JsonFormat\022\027\012\023JSON_FORMAT_UNKNOWN\020\000\022\011\012\005"
-    "ALLOW\020\001\022\026\012\022LEGACY_BEST_EFFORT\020\002\042f\012\022Enfor"
-    "ceNamingStyle\022 \012\034ENFORCE_NAMING_STYLE_UN"
-    "KNOWN\020\000\022\015\012\011STYLE2024\020\001\022\020\012\014STYLE_LEGACY\020\002"
-    "\022\015\012\011STYLE2026\020\003*\274\002\010\350\007\020\213N\032\263\002\022\035\010\350\007\022\007.pb.cp"
-    "p\032\017.pb.CppFeatures\022\037\010\351\007\022\010.pb.java\032\020.pb.J"
-    "avaFeatures\022\033\010\352\007\022\006.pb.go\032\016.pb.GoFeatures"
-    "\022#\010\353\007\022\012.pb.python\032\022.pb.PythonFeatures\022#\010"
-    "\354\007\022\012.pb.csharp\032\022.pb.CSharpFeatures\0225\010\314\010\022"
-    "\030.imp.impress_feature_set\032\026.imp.ImpressF"
-    "eatureSet\022.\010\205N\022\020.pb.java_mutable\032\027.pb.Ja"
-    "vaMutableFeatures\022#\010\206N\022\012.pb.proto1\032\022.pb."
-    "Proto1Features*\006\010\213N\020\220N*\006\010\220N\020\221NJ\006\010\347\007\020\350\007\042\230"
-    "\003\012\022FeatureSetDefaults\022N\012\010defaults\030\001 \003(\0132"
-    "<.google.protobuf.FeatureSetDefaults.Fea"
-    "tureSetEditionDefault\0221\012\017minimum_edition"
-    "\030\004 \001(\0162\030.google.protobuf.Edition\0221\012\017maxi"
-    "mum_edition\030\005 \001(\0162\030.google.protobuf.Edit"
-    "ion\032\313\001\012\030FeatureSetEditionDefault\022)\012\007edit"
-    "ion\030\003 \001(\0162\030.google.protobuf.Edition\0229\012\024o"
-    "verridable_features\030\004 \001(\0132\033.google.proto"
-    "buf.FeatureSet\0223\012\016fixed_features\030\005 \001(\0132\033"
-    ".google.protobuf.FeatureSetJ\004\010\001\020\002J\004\010\002\020\003R"
-    "\010features\042\314\002\012\016SourceCodeInfo\022:\012\010location"
-    "\030\001 \003(\0132(.google.protobuf.SourceCodeInfo."
-    "Location\032\206\001\012\010Location\022\020\012\004path\030\001 \003(\005B\002\020\001\022"
-    "\020\012\004span\030\002 \003(\005B\002\020\001\022\030\012\020leading_comments\030\003 "
-    "\001(\011\022\031\012\021trailing_comments\030\004 \001(\011\022!\012\031leadin"
-    "g_detached_comments\030\006 \003(\011*u\010\200\354\312\377\001\020\201\354\312\377\001\032"
-    "g\022e\010\200\354\312\377\001\0221.buf.descriptor.v1.buf_source"
-    "_code_info_extension\032*.buf.descriptor.v1"
-    ".SourceCodeInfoExtension\042\234\002\012\021GeneratedCo"
-    "deInfo\022A\012\012annotation\030\001 \003(\0132-.google.prot"
-    "obuf.GeneratedCodeInfo.Annotation\032\303\001\012\012An"
-    "notation\022\020\012\004path\030\001 \003(\005B\002\020\001\022\023\012\013source_fil"
-    "e\030\002 \001(\011\022\015\012\005begin\030\003 \001(\005\022\013\012\003end\030\004 \001(\005\022H\012\010s"
-    "emantic\030\005 \001(\01626.google.protobuf.Generate"
-    "dCodeInfo.Annotation.Semantic\042(\012\010Semanti"
-    "c\022\010\012\004NONE\020\000\022\007\012\003SET\020\001\022\011\012\005ALIAS\020\002*\321\002\012\007Edit"
-    "ion\022\023\012\017EDITION_UNKNOWN\020\000\022\023\012\016EDITION_LEGA"
-    "CY\020\204\007\022\023\012\016EDITION_PROTO2\020\346\007\022\023\012\016EDITION_PR"
-    "OTO3\020\347\007\022\021\012\014EDITION_2023\020\350\007\022\021\012\014EDITION_20"
-    "24\020\351\007\022\021\012\014EDITION_2026\020\352\007\022\025\012\020EDITION_UNST"
-    "ABLE\020\217N\022\027\012\023EDITION_1_TEST_ONLY\020\001\022\027\012\023EDIT"
-    "ION_2_TEST_ONLY\020\002\022\035\012\027EDITION_99997_TEST_"
-    "ONLY\020\235\215\006\022\035\012\027EDITION_99998_TEST_ONLY\020\236\215\006\022"
-    "\035\012\027EDITION_99999_TEST_ONLY\020\237\215\006\022\023\012\013EDITIO"
-    "N_MAX\020\377\377\377\377\007*U\012\020SymbolVisibility\022\024\012\020VISIB"
-    "ILITY_UNSET\020\000\022\024\012\020VISIBILITY_LOCAL\020\001\022\025\012\021V"
-    "ISIBILITY_EXPORT\020\002B~\012\023com.google.protobu"
-    "fB\020DescriptorProtosH\001Z-google.golang.org"
-    "/protobuf/types/descriptorpb\370\001\001\242\002\003GPB\252\002\032"
-    "Google.Protobuf.Reflection";
+    "(\010:\005false\022\031\012\012deprecated\030\027 \001(\010:\005false\022\036\012\020"
+    "cc_enable_arenas\030\037 \001(\010:\004true\022\031\012\021objc_cla"
+    "ss_prefix\030$ \001(\011\022\030\012\020csharp_namespace\030% \001("
+    "\011\022\024\012\014swift_prefix\030' \001(\011\022\030\012\020php_class_pre"
+    "fix\030( \001(\011\022\025\012\015php_namespace\030) \001(\011\022\036\012\026php_"
+    "metadata_namespace\030, \001(\011\022\024\012\014ruby_package"
+    "\030- \001(\011\022-\012\010features\0302 \001(\0132\033.google.protob"
+    "uf.FeatureSet\022C\012\024uninterpreted_option\030\347\007"
+    " \003(\0132$.google.protobuf.UninterpretedOpti"
+    "on\042:\012\014OptimizeMode\022\011\012\005SPEED\020\001\022\015\012\011CODE_SI"
+    "ZE\020\002\022\020\012\014LITE_RUNTIME\020\003*4\010\336\007\020\347\007\032,\022*\010\336\007\022\014."
+    "pb.file.cpp\032\027.pb.file.CppFileOptions*\011\010\350"
+    "\007\020\200\200\200\200\002J\004\010*\020+J\004\010&\020'R\024php_generic_service"
+    "s\042\357\002\012\016MessageOptions\022&\012\027message_set_wire"
+    "_format\030\001 \001(\010:\005false\022.\012\037no_standard_desc"
+    "riptor_accessor\030\002 \001(\010:\005false\022\031\012\012deprecat"
+    "ed\030\003 \001(\010:\005false\022\021\012\011map_entry\030\007 \001(\010\0222\012&de"
+    "precated_legacy_json_field_conflicts\030\013 \001"
+    "(\010B\002\030\001\022-\012\010features\030\014 \001(\0132\033.google.protob"
+    "uf.FeatureSet\022C\012\024uninterpreted_option\030\347\007"
+    " \003(\0132$.google.protobuf.UninterpretedOpti"
+    "on*\006\010\336\007\020\347\007*\011\010\350\007\020\200\200\200\200\002J\004\010\004\020\005J\004\010\005\020\006J\004\010\006\020\007J"
+    "\004\010\010\020\011J\004\010\011\020\012\042\306\013\012\014FieldOptions\022:\012\005ctype\030\001 "
+    "\001(\0162#.google.protobuf.FieldOptions.CType"
+    ":\006STRING\022\016\012\006packed\030\002 \001(\010\022\077\012\006jstype\030\006 \001(\016"
+    "2$.google.protobuf.FieldOptions.JSType:\011"
+    "JS_NORMAL\022\023\012\004lazy\030\005 \001(\010:\005false\022\036\012\017unveri"
+    "fied_lazy\030\017 \001(\010:\005false\022\031\012\012deprecated\030\003 \001"
+    "(\010:\005false\022\027\012\004weak\030\012 \001(\010:\005falseB\002\030\001\022\033\012\014de"
+    "bug_redact\030\020 \001(\010:\005false\022@\012\011retention\030\021 \001"
+    "(\0162-.google.protobuf.FieldOptions.Option"
+    "Retention\022\077\012\007targets\030\023 \003(\0162..google.prot"
+    "obuf.FieldOptions.OptionTargetType\022F\012\020ed"
+    "ition_defaults\030\024 \003(\0132,.google.protobuf.F"
+    "ieldOptions.EditionDefault\022-\012\010features\030\025"
+    " \001(\0132\033.google.protobuf.FeatureSet\022E\012\017fea"
+    "ture_support\030\026 \001(\0132,.google.protobuf.Fie"
+    "ldOptions.FeatureSupport\022C\012\024uninterprete"
+    "d_option\030\347\007 \003(\0132$.google.protobuf.Uninte"
+    "rpretedOption\032J\012\016EditionDefault\022)\012\007editi"
+    "on\030\003 \001(\0162\030.google.protobuf.Edition\022\015\012\005va"
+    "lue\030\002 \001(\011\032\343\001\012\016FeatureSupport\0224\012\022edition_"
+    "introduced\030\001 \001(\0162\030.google.protobuf.Editi"
+    "on\0224\012\022edition_deprecated\030\002 \001(\0162\030.google."
+    "protobuf.Edition\022\033\012\023deprecation_warning\030"
+    "\003 \001(\011\0221\012\017edition_removed\030\004 \001(\0162\030.google."
+    "protobuf.Edition\022\025\012\015removal_error\030\005 \001(\011\042"
+    "/\012\005CType\022\012\012\006STRING\020\000\022\010\012\004CORD\020\001\022\020\012\014STRING"
+    "_PIECE\020\002\0425\012\006JSType\022\015\012\011JS_NORMAL\020\000\022\015\012\011JS_"
+    "STRING\020\001\022\015\012\011JS_NUMBER\020\002\042U\012\017OptionRetenti"
+    "on\022\025\012\021RETENTION_UNKNOWN\020\000\022\025\012\021RETENTION_R"
+    "UNTIME\020\001\022\024\012\020RETENTION_SOURCE\020\002\042\214\002\012\020Optio"
+    "nTargetType\022\027\012\023TARGET_TYPE_UNKNOWN\020\000\022\024\012\020"
+    "TARGET_TYPE_FILE\020\001\022\037\012\033TARGET_TYPE_EXTENS"
+    "ION_RANGE\020\002\022\027\012\023TARGET_TYPE_MESSAGE\020\003\022\025\012\021"
+    "TARGET_TYPE_FIELD\020\004\022\025\012\021TARGET_TYPE_ONEOF"
+    "\020\005\022\024\012\020TARGET_TYPE_ENUM\020\006\022\032\012\026TARGET_TYPE_"
+    "ENUM_ENTRY\020\007\022\027\012\023TARGET_TYPE_SERVICE\020\010\022\026\012"
+    "\022TARGET_TYPE_METHOD\020\011*\006\010\336\007\020\347\007*\011\010\350\007\020\200\200\200\200\002"
+    "J\004\010\004\020\005J\004\010\022\020\023\042\225\001\012\014OneofOptions\022-\012\010feature"
+    "s\030\001 \001(\0132\033.google.protobuf.FeatureSet\022C\012\024"
+    "uninterpreted_option\030\347\007 \003(\0132$.google.pro"
+    "tobuf.UninterpretedOption*\006\010\336\007\020\347\007*\011\010\350\007\020\200"
+    "\200\200\200\002\042\376\001\012\013EnumOptions\022\023\012\013allow_alias\030\002 \001("
+    "\010\022\031\012\012deprecated\030\003 \001(\010:\005false\0222\012&deprecat"
+    "ed_legacy_json_field_conflicts\030\006 \001(\010B\002\030\001"
+    "\022-\012\010features\030\007 \001(\0132\033.google.protobuf.Fea"
+    "tureSet\022C\012\024uninterpreted_option\030\347\007 \003(\0132$"
+    ".google.protobuf.UninterpretedOption*\006\010\336"
+    "\007\020\347\007*\011\010\350\007\020\200\200\200\200\002J\004\010\005\020\006\042\230\002\012\020EnumValueOptio"
+    "ns\022\031\012\012deprecated\030\001 \001(\010:\005false\022-\012\010feature"
+    "s\030\002 \001(\0132\033.google.protobuf.FeatureSet\022\033\012\014"
+    "debug_redact\030\003 \001(\010:\005false\022E\012\017feature_sup"
+    "port\030\004 \001(\0132,.google.protobuf.FieldOption"
+    "s.FeatureSupport\022C\012\024uninterpreted_option"
+    "\030\347\007 \003(\0132$.google.protobuf.UninterpretedO"
+    "ption*\006\010\336\007\020\347\007*\011\010\350\007\020\200\200\200\200\002\042\262\001\012\016ServiceOpti"
+    "ons\022-\012\010features\030\042 \001(\0132\033.google.protobuf."
+    "FeatureSet\022\031\012\012deprecated\030! \001(\010:\005false\022C\012"
+    "\024uninterpreted_option\030\347\007 \003(\0132$.google.pr"
+    "otobuf.UninterpretedOption*\006\010\336\007\020\347\007*\011\010\350\007\020"
+    "\200\200\200\200\002\042\344\002\012\015MethodOptions\022\031\012\012deprecated\030! "
+    "\001(\010:\005false\022_\012\021idempotency_level\030\042 \001(\0162/."
+    "google.protobuf.MethodOptions.Idempotenc"
+    "yLevel:\023IDEMPOTENCY_UNKNOWN\022-\012\010features\030"
+    "# \001(\0132\033.google.protobuf.FeatureSet\022C\012\024un"
+    "interpreted_option\030\347\007 \003(\0132$.google.proto"
+    "buf.UninterpretedOption\042P\012\020IdempotencyLe"
+    "vel\022\027\012\023IDEMPOTENCY_UNKNOWN\020\000\022\023\012\017NO_SIDE_"
+    "EFFECTS\020\001\022\016\012\012IDEMPOTENT\020\002*\006\010\336\007\020\347\007*\011\010\350\007\020\200"
+    "\200\200\200\002\042\236\002\012\023UninterpretedOption\022;\012\004name\030\002 \003"
+    "(\0132-.google.protobuf.UninterpretedOption"
+    ".NamePart\022\030\012\020identifier_value\030\003 \001(\011\022\032\012\022p"
+    "ositive_int_value\030\004 \001(\004\022\032\012\022negative_int_"
+    "value\030\005 \001(\003\022\024\012\014double_value\030\006 \001(\001\022\024\012\014str"
+    "ing_value\030\007 \001(\014\022\027\012\017aggregate_value\030\010 \001(\011"
+    "\0323\012\010NamePart\022\021\012\011name_part\030\001 \002(\011\022\024\012\014is_ex"
+    "tension\030\002 \002(\010\042\332\020\012\012FeatureSet\022\202\001\012\016field_p"
+    "resence\030\001 \001(\0162).google.protobuf.FeatureS"
+    "et.FieldPresenceB\077\210\001\001\230\001\004\230\001\001\242\001\015\022\010EXPLICIT"
+    "\030\204\007\242\001\015\022\010IMPLICIT\030\347\007\242\001\015\022\010EXPLICIT\030\350\007\262\001\003\010\350"
+    "\007\022b\012\011enum_type\030\002 \001(\0162$.google.protobuf.F"
+    "eatureSet.EnumTypeB)\210\001\001\230\001\006\230\001\001\242\001\013\022\006CLOSED"
+    "\030\204\007\242\001\011\022\004OPEN\030\347\007\262\001\003\010\350\007\022\201\001\012\027repeated_field"
+    "_encoding\030\003 \001(\01621.google.protobuf.Featur"
+    "eSet.RepeatedFieldEncodingB-\210\001\001\230\001\004\230\001\001\242\001\015"
+    "\022\010EXPANDED\030\204\007\242\001\013\022\006PACKED\030\347\007\262\001\003\010\350\007\022n\012\017utf"
+    "8_validation\030\004 \001(\0162*.google.protobuf.Fea"
+    "tureSet.Utf8ValidationB)\210\001\001\230\001\004\230\001\001\242\001\011\022\004NO"
+    "NE\030\204\007\242\001\013\022\006VERIFY\030\347\007\262\001\003\010\350\007\022m\012\020message_enc"
+    "oding\030\005 \001(\0162+.google.protobuf.FeatureSet"
+    ".MessageEncodingB&\210\001\001\230\001\004\230\001\001\242\001\024\022\017LENGTH_P"
+    "REFIXED\030\204\007\262\001\003\010\350\007\022v\012\013json_format\030\006 \001(\0162&."
+    "google.protobuf.FeatureSet.JsonFormatB9\210"
+    "\001\001\230\001\003\230\001\006\230\001\001\242\001\027\022\022LEGACY_BEST_EFFORT\030\204\007\242\001\012"
+    "\022\005ALLOW\030\347\007\262\001\003\010\350\007\022\250\001\012\024enforce_naming_styl"
+    "e\030\007 \001(\0162..google.protobuf.FeatureSet.Enf"
+    "orceNamingStyleBZ\210\001\002\230\001\001\230\001\002\230\001\003\230\001\004\230\001\005\230\001\006\230\001"
+    "\007\230\001\010\230\001\011\242\001\021\022\014STYLE_LEGACY\030\204\007\242\001\016\022\011STYLE202"
+    "4\030\351\007\242\001\016\022\011STYLE2026\030\217N\262\001\003\010\351\007\022\240\001\012\031default_"
+    "symbol_visibility\030\010 \001(\0162E.google.protobu"
+    "f.FeatureSet.VisibilityFeature.DefaultSy"
+    "mbolVisibilityB6\210\001\002\230\001\001\242\001\017\022\012EXPORT_ALL\030\204\007"
+    "\242\001\025\022\020EXPORT_TOP_LEVEL\030\351\007\262\001\003\010\351\007\032\241\001\012\021Visib"
+    "ilityFeature\042\201\001\012\027DefaultSymbolVisibility"
+    "\022%\012!DEFAULT_SYMBOL_VISIBILITY_UNKNOWN\020\000\022"
+    "\016\012\012EXPORT_ALL\020\001\022\024\012\020EXPORT_TOP_LEVEL\020\002\022\015\012"
+    "\011LOCAL_ALL\020\003\022\012\012\006STRICT\020\004J\010\010\001\020\200\200\200\200\002\042\134\012\015Fi"
+    "eldPresence\022\032\012\026FIELD_PRESENCE_UNKNOWN\020\000\022"
+    "\014\012\010EXPLICIT\020\001\022\014\012\010IMPLICIT\020\002\022\023\012\017LEGACY_RE"
+    "QUIRED\020\003\0427\012\010EnumType\022\025\012\021ENUM_TYPE_UNKNOW"
+    "N\020\000\022\010\012\004OPEN\020\001\022\012\012\006CLOSED\020\002\042V\012\025RepeatedFie"
+    "ldEncoding\022#\012\037REPEATED_FIELD_ENCODING_UN"
+    "KNOWN\020\000\022\012\012\006PACKED\020\001\022\014\012\010EXPANDED\020\002\042I\012\016Utf"
+    "8Validation\022\033\012\027UTF8_VALIDATION_UNKNOWN\020\000"
+    "\022\012\012\006VERIFY\020\002\022\010\012\004NONE\020\003\042\004\010\001\020\001\042S\012\017MessageE"
+    "ncoding\022\034\012\030MESSAGE_ENCODING_UNKNOWN\020\000\022\023\012"
+    "\017LENGTH_PREFIXED\020\001\022\015\012\011DELIMITED\020\002\042H\012\012Jso"
+    "nFormat\022\027\012\023JSON_FORMAT_UNKNOWN\020\000\022\011\012\005ALLO"
+    "W\020\001\022\026\012\022LEGACY_BEST_EFFORT\020\002\042f\012\022EnforceNa"
+    "mingStyle\022 \012\034ENFORCE_NAMING_STYLE_UNKNOW"
+    "N\020\000\022\015\012\011STYLE2024\020\001\022\020\012\014STYLE_LEGACY\020\002\022\015\012\011"
+    "STYLE2026\020\003*\274\002\010\350\007\020\213N\032\263\002\022\035\010\350\007\022\007.pb.cpp\032\017."
+    "pb.CppFeatures\022\037\010\351\007\022\010.pb.java\032\020.pb.JavaF"
+    "eatures\022\033\010\352\007\022\006.pb.go\032\016.pb.GoFeatures\022#\010\353"
+    "\007\022\012.pb.python\032\022.pb.PythonFeatures\022#\010\354\007\022\012"
+    ".pb.csharp\032\022.pb.CSharpFeatures\0225\010\314\010\022\030.im"
+    "p.impress_feature_set\032\026.imp.ImpressFeatu"
+    "reSet\022.\010\205N\022\020.pb.java_mutable\032\027.pb.JavaMu"
+    "tableFeatures\022#\010\206N\022\012.pb.proto1\032\022.pb.Prot"
+    "o1Features*\006\010\213N\020\220N*\006\010\220N\020\221NJ\006\010\347\007\020\350\007\042\230\003\012\022F"
+    "eatureSetDefaults\022N\012\010defaults\030\001 \003(\0132<.go"
+    "ogle.protobuf.FeatureSetDefaults.Feature"
+    "SetEditionDefault\0221\012\017minimum_edition\030\004 \001"
+    "(\0162\030.google.protobuf.Edition\0221\012\017maximum_"
+    "edition\030\005 \001(\0162\030.google.protobuf.Edition\032"
+    "\313\001\012\030FeatureSetEditionDefault\022)\012\007edition\030"
+    "\003 \001(\0162\030.google.protobuf.Edition\0229\012\024overr"
+    "idable_features\030\004 \001(\0132\033.google.protobuf."
+    "FeatureSet\0223\012\016fixed_features\030\005 \001(\0132\033.goo"
+    "gle.protobuf.FeatureSetJ\004\010\001\020\002J\004\010\002\020\003R\010fea"
+    "tures\042\314\002\012\016SourceCodeInfo\022:\012\010location\030\001 \003"
+    "(\0132(.google.protobuf.SourceCodeInfo.Loca"
+    "tion\032\206\001\012\010Location\022\020\012\004path\030\001 \003(\005B\002\020\001\022\020\012\004s"
+    "pan\030\002 \003(\005B\002\020\001\022\030\012\020leading_comments\030\003 \001(\011\022"
+    "\031\012\021trailing_comments\030\004 \001(\011\022!\012\031leading_de"
+    "tached_comments\030\006 \003(\011*u\010\200\354\312\377\001\020\201\354\312\377\001\032g\022e\010"
+    "\200\354\312\377\001\0221.buf.descriptor.v1.buf_source_cod"
+    "e_info_extension\032*.buf.descriptor.v1.Sou"
+    "rceCodeInfoExtension\042\234\002\012\021GeneratedCodeIn"
+    "fo\022A\012\012annotation\030\001 \003(\0132-.google.protobuf"
+    ".GeneratedCodeInfo.Annotation\032\303\001\012\012Annota"
+    "tion\022\020\012\004path\030\001 \003(\005B\002\020\001\022\023\012\013source_file\030\002 "
+    "\001(\011\022\015\012\005begin\030\003 \001(\005\022\013\012\003end\030\004 \001(\005\022H\012\010seman"
+    "tic\030\005 \001(\01626.google.protobuf.GeneratedCod"
+    "eInfo.Annotation.Semantic\042(\012\010Semantic\022\010\012"
+    "\004NONE\020\000\022\007\012\003SET\020\001\022\011\012\005ALIAS\020\002*\321\002\012\007Edition\022"
+    "\023\012\017EDITION_UNKNOWN\020\000\022\023\012\016EDITION_LEGACY\020\204"
+    "\007\022\023\012\016EDITION_PROTO2\020\346\007\022\023\012\016EDITION_PROTO3"
+    "\020\347\007\022\021\012\014EDITION_2023\020\350\007\022\021\012\014EDITION_2024\020\351"
+    "\007\022\021\012\014EDITION_2026\020\352\007\022\025\012\020EDITION_UNSTABLE"
+    "\020\217N\022\027\012\023EDITION_1_TEST_ONLY\020\001\022\027\012\023EDITION_"
+    "2_TEST_ONLY\020\002\022\035\012\027EDITION_99997_TEST_ONLY"
+    "\020\235\215\006\022\035\012\027EDITION_99998_TEST_ONLY\020\236\215\006\022\035\012\027E"
+    "DITION_99999_TEST_ONLY\020\237\215\006\022\023\012\013EDITION_MA"
+    "X\020\377\377\377\377\007*U\012\020SymbolVisibility\022\024\012\020VISIBILIT"
+    "Y_UNSET\020\000\022\024\012\020VISIBILITY_LOCAL\020\001\022\025\012\021VISIB"
+    "ILITY_EXPORT\020\002B~\012\023com.google.protobufB\020D"
+    "escriptorProtosH\001Z-google.golang.org/pro"
+    "tobuf/types/descriptorpb\370\001\001\242\002\003GPB\252\002\032Goog"
+    "le.Protobuf.Reflection";
 static const LifelineMessageTable *const lifeline_file_google_2fprotobuf_2fdescriptor_messages[] = {
     &google__protobuf__file_descriptor_set__table,
     &google__protobuf__file_descriptor_proto__table,
@@ -578,7 +554,6 @@ static const LifelineMessageTable *const lifeline_file_google_2fprotobuf_2fdescr
     &google__protobuf__uninterpreted_option__name_part_xa4e8f2cf__table,
     &google__protobuf__feature_set__table,
     &google__protobuf__feature_set__visibility_feature_xac9d7c69__table,
-    &google__protobuf__feature_set__proto_limits_feature_x0cc733fd__table,
     &google__protobuf__feature_set_defaults__table,
     &google__protobuf__feature_set_defaults__feature_set_edition_default_xa4c10a8a__table,
     &google__protobuf__source_code_info__table,
@@ -587,9 +562,9 @@ static const LifelineMessageTable *const lifeline_file_google_2fprotobuf_2fdescr
     &google__protobuf__generated_code_info__annotation_x1246aeb4__table,
 };
 const LifelineFile lifeline_file_google_2fprotobuf_2fdescriptor = {
-    .path = "google/protobuf/descriptor.proto", .bytes = lifeline_file_google_2fprotobuf_2fdescriptor_bytes, .count = 12386,
+    .path = "google/protobuf/descriptor.proto", .bytes = lifeline_file_google_2fprotobuf_2fdescriptor_bytes, .count = 11862,
     .dependencies = NULL, .dependency_count = 0,
-    .messages = lifeline_file_google_2fprotobuf_2fdescriptor_messages, .message_count = 35};
+    .messages = lifeline_file_google_2fprotobuf_2fdescriptor_messages, .message_count = 34};
 
 static const Google__Protobuf__FileDescriptorSet google__protobuf__file_descriptor_set__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__file_descriptor_set__descriptor)};
 static const LifelineField google__protobuf__file_descriptor_set__fields[] = {
@@ -780,7 +755,7 @@ static const LifelineField google__protobuf__descriptor_proto__fields[] = {
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__DescriptorProto, visibility),
      .quantifier_offset = offsetof(Google__Protobuf__DescriptorProto, has_visibility), .encoded_tag = 0x5800000000000001,
-     .message = NULL, .enumeration = &enum_20},
+     .message = NULL, .enumeration = &enum_19},
 };
 static const char google__protobuf__descriptor_proto__name_text[] = "name\000field\000nested_type\000nestedType\000enum_type\000enumType\000extension_range\000extensionRange\000extension\000options\000oneof_decl\000oneofDecl\000reserved_range\000reservedRange\000reserved_name\000reservedName\000visibility";
 static const LifelineName google__protobuf__descriptor_proto__name_entries[] = {{0, 4}, {0, 4}, {5, 5}, {5, 5}, {11, 11}, {23, 10}, {34, 9}, {44, 8}, {53, 15}, {69, 14}, {84, 9}, {84, 9}, {94, 7}, {94, 7}, {102, 10}, {113, 9}, {123, 14}, {138, 13}, {152, 13}, {166, 12}, {179, 10}, {179, 10}};
@@ -1003,12 +978,12 @@ static const LifelineField google__protobuf__field_descriptor_proto__fields[] = 
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__FieldDescriptorProto, label),
      .quantifier_offset = offsetof(Google__Protobuf__FieldDescriptorProto, has_label), .encoded_tag = 0x2000000000000001,
-     .message = NULL, .enumeration = &enum_11},
+     .message = NULL, .enumeration = &enum_10},
     {.number = 5, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__FieldDescriptorProto, type_5),
      .quantifier_offset = offsetof(Google__Protobuf__FieldDescriptorProto, has_type_5), .encoded_tag = 0x2800000000000001,
-     .message = NULL, .enumeration = &enum_12},
+     .message = NULL, .enumeration = &enum_11},
     {.number = 6, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
      .offset = offsetof(Google__Protobuf__FieldDescriptorProto, type_name),
@@ -1133,7 +1108,7 @@ static const LifelineField google__protobuf__enum_descriptor_proto__fields[] = {
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__EnumDescriptorProto, visibility),
      .quantifier_offset = offsetof(Google__Protobuf__EnumDescriptorProto, has_visibility), .encoded_tag = 0x3000000000000001,
-     .message = NULL, .enumeration = &enum_20},
+     .message = NULL, .enumeration = &enum_19},
 };
 static const char google__protobuf__enum_descriptor_proto__name_text[] = "name\000value\000options\000reserved_range\000reservedRange\000reserved_name\000reservedName\000visibility";
 static const LifelineName google__protobuf__enum_descriptor_proto__name_entries[] = {{0, 4}, {0, 4}, {5, 5}, {5, 5}, {11, 7}, {11, 7}, {19, 14}, {34, 13}, {48, 13}, {62, 12}, {75, 10}, {75, 10}};
@@ -1347,7 +1322,7 @@ static const LifelineField google__protobuf__file_options__fields[] = {
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__FileOptions, optimize_for),
      .quantifier_offset = offsetof(Google__Protobuf__FileOptions, has_optimize_for), .encoded_tag = 0x4800000000000001,
-     .message = NULL, .enumeration = &enum_17},
+     .message = NULL, .enumeration = &enum_16},
     {.number = 10, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_BOOL),
      .offset = offsetof(Google__Protobuf__FileOptions, java_multiple_files),
@@ -1544,7 +1519,7 @@ static const LifelineField google__protobuf__field_options__fields[] = {
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__FieldOptions, ctype),
      .quantifier_offset = offsetof(Google__Protobuf__FieldOptions, has_ctype), .encoded_tag = 0x0800000000000001,
-     .message = NULL, .enumeration = &enum_13},
+     .message = NULL, .enumeration = &enum_12},
     {.number = 2, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_BOOL),
      .offset = offsetof(Google__Protobuf__FieldOptions, packed),
@@ -1564,7 +1539,7 @@ static const LifelineField google__protobuf__field_options__fields[] = {
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__FieldOptions, jstype),
      .quantifier_offset = offsetof(Google__Protobuf__FieldOptions, has_jstype), .encoded_tag = 0x3000000000000001,
-     .message = NULL, .enumeration = &enum_14},
+     .message = NULL, .enumeration = &enum_13},
     {.number = 10, .type = LIFELINE_TYPE_BOOL, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_BOOL),
      .offset = offsetof(Google__Protobuf__FieldOptions, weak),
@@ -1584,12 +1559,12 @@ static const LifelineField google__protobuf__field_options__fields[] = {
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__FieldOptions, retention),
      .quantifier_offset = offsetof(Google__Protobuf__FieldOptions, has_retention), .encoded_tag = 0x0188000000000002,
-     .message = NULL, .enumeration = &enum_15},
+     .message = NULL, .enumeration = &enum_14},
     {.number = 19, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = 0,
      .offset = offsetof(Google__Protobuf__FieldOptions, targets),
      .quantifier_offset = offsetof(Google__Protobuf__FieldOptions, n_targets), .encoded_tag = 0x0198000000000002,
-     .message = NULL, .enumeration = &enum_16},
+     .message = NULL, .enumeration = &enum_15},
     {.number = 20, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_REPEATED,
      .flags = 0, .form = 0,
      .offset = offsetof(Google__Protobuf__FieldOptions, edition_defaults),
@@ -1911,7 +1886,7 @@ static const LifelineField google__protobuf__method_options__fields[] = {
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__MethodOptions, idempotency_level),
      .quantifier_offset = offsetof(Google__Protobuf__MethodOptions, has_idempotency_level), .encoded_tag = 0x0290000000000002,
-     .message = NULL, .enumeration = &enum_19},
+     .message = NULL, .enumeration = &enum_18},
     {.number = 35, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Google__Protobuf__MethodOptions, features),
@@ -2059,12 +2034,12 @@ static const LifelineField google__protobuf__feature_set__fields[] = {
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__FeatureSet, repeated_field_encoding),
      .quantifier_offset = offsetof(Google__Protobuf__FeatureSet, has_repeated_field_encoding), .encoded_tag = 0x1800000000000001,
-     .message = NULL, .enumeration = &enum_8},
+     .message = NULL, .enumeration = &enum_7},
     {.number = 4, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__FeatureSet, utf8_validation),
      .quantifier_offset = offsetof(Google__Protobuf__FeatureSet, has_utf8_validation), .encoded_tag = 0x2000000000000001,
-     .message = NULL, .enumeration = &enum_9},
+     .message = NULL, .enumeration = &enum_8},
     {.number = 5, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__FeatureSet, message_encoding),
@@ -2084,27 +2059,22 @@ static const LifelineField google__protobuf__feature_set__fields[] = {
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__FeatureSet, default_symbol_visibility),
      .quantifier_offset = offsetof(Google__Protobuf__FeatureSet, has_default_symbol_visibility), .encoded_tag = 0x4000000000000001,
-     .message = NULL, .enumeration = &enum_10},
-    {.number = 9, .type = LIFELINE_TYPE_ENUM, .presence = LIFELINE_PRESENCE_FLAG,
-     .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
-     .offset = offsetof(Google__Protobuf__FeatureSet, enforce_proto_limits),
-     .quantifier_offset = offsetof(Google__Protobuf__FeatureSet, has_enforce_proto_limits), .encoded_tag = 0x4800000000000001,
-     .message = NULL, .enumeration = &enum_7},
+     .message = NULL, .enumeration = &enum_9},
 };
-static const char google__protobuf__feature_set__name_text[] = "field_presence\000fieldPresence\000enum_type\000enumType\000repeated_field_encoding\000repeatedFieldEncoding\000utf8_validation\000utf8Validation\000message_encoding\000messageEncoding\000json_format\000jsonFormat\000enforce_naming_style\000enforceNamingStyle\000default_symbol_visibility\000defaultSymbolVisibility\000enforce_proto_limits\000enforceProtoLimits";
-static const LifelineName google__protobuf__feature_set__name_entries[] = {{0, 14}, {15, 13}, {29, 9}, {39, 8}, {48, 23}, {72, 21}, {94, 15}, {110, 14}, {125, 16}, {142, 15}, {158, 11}, {170, 10}, {181, 20}, {202, 18}, {221, 25}, {247, 23}, {271, 20}, {292, 18}};
-static const uint32_t google__protobuf__feature_set__name_order[] = {3, 2, 11, 10, 1, 0, 7, 9, 6, 8, 13, 17, 12, 16, 5, 15, 4, 14};
+static const char google__protobuf__feature_set__name_text[] = "field_presence\000fieldPresence\000enum_type\000enumType\000repeated_field_encoding\000repeatedFieldEncoding\000utf8_validation\000utf8Validation\000message_encoding\000messageEncoding\000json_format\000jsonFormat\000enforce_naming_style\000enforceNamingStyle\000default_symbol_visibility\000defaultSymbolVisibility";
+static const LifelineName google__protobuf__feature_set__name_entries[] = {{0, 14}, {15, 13}, {29, 9}, {39, 8}, {48, 23}, {72, 21}, {94, 15}, {110, 14}, {125, 16}, {142, 15}, {158, 11}, {170, 10}, {181, 20}, {202, 18}, {221, 25}, {247, 23}};
+static const uint32_t google__protobuf__feature_set__name_order[] = {3, 2, 11, 10, 1, 0, 7, 9, 6, 8, 13, 12, 5, 15, 4, 14};
 const LifelineMessageTable google__protobuf__feature_set__table = {
     .full_name = "google.protobuf.FeatureSet",
     .default_instance = &google__protobuf__feature_set__default,
     .fields = google__protobuf__feature_set__fields,
     .groups = NULL,
     .group_count = 0,
-    .field_count = 9,
-    .dense_count = 9,
+    .field_count = 8,
+    .dense_count = 8,
     .size = sizeof(Google__Protobuf__FeatureSet),
     .flags = 0,
-    .names = {.text = google__protobuf__feature_set__name_text, .names = google__protobuf__feature_set__name_entries, .order = google__protobuf__feature_set__name_order, .order_count = 18},
+    .names = {.text = google__protobuf__feature_set__name_text, .names = google__protobuf__feature_set__name_entries, .order = google__protobuf__feature_set__name_order, .order_count = 16},
     .file = &lifeline_file_google_2fprotobuf_2fdescriptor,
 };
 
@@ -2118,20 +2088,6 @@ const LifelineMessageTable google__protobuf__feature_set__visibility_feature_xac
     .field_count = 0,
     .dense_count = 0,
     .size = sizeof(Google__Protobuf__FeatureSet__VisibilityFeatureXac9d7c69),
-    .flags = 0,
-    .file = &lifeline_file_google_2fprotobuf_2fdescriptor,
-};
-
-static const Google__Protobuf__FeatureSet__ProtoLimitsFeatureX0cc733fd google__protobuf__feature_set__proto_limits_feature_x0cc733fd__default = {.base = PROTOBUF_C_MESSAGE_INIT(&google__protobuf__feature_set__proto_limits_feature_x0cc733fd__descriptor)};
-const LifelineMessageTable google__protobuf__feature_set__proto_limits_feature_x0cc733fd__table = {
-    .full_name = "google.protobuf.FeatureSet.ProtoLimitsFeature",
-    .default_instance = &google__protobuf__feature_set__proto_limits_feature_x0cc733fd__default,
-    .fields = (const LifelineField *)(const void *)&google__protobuf__feature_set__proto_limits_feature_x0cc733fd__default,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 0,
-    .dense_count = 0,
-    .size = sizeof(Google__Protobuf__FeatureSet__ProtoLimitsFeatureX0cc733fd),
     .flags = 0,
     .file = &lifeline_file_google_2fprotobuf_2fdescriptor,
 };
@@ -2347,7 +2303,7 @@ static const LifelineField google__protobuf__generated_code_info__annotation_x12
      .flags = LIFELINE_FIELD_CLOSED_ENUM, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_ENUM),
      .offset = offsetof(Google__Protobuf__GeneratedCodeInfo__AnnotationX1246aeb4, semantic),
      .quantifier_offset = offsetof(Google__Protobuf__GeneratedCodeInfo__AnnotationX1246aeb4, has_semantic), .encoded_tag = 0x2800000000000001,
-     .message = NULL, .enumeration = &enum_18},
+     .message = NULL, .enumeration = &enum_17},
 };
 static const char google__protobuf__generated_code_info__annotation_x1246aeb4__name_text[] = "path\000source_file\000sourceFile\000begin\000end\000semantic";
 static const LifelineName google__protobuf__generated_code_info__annotation_x1246aeb4__name_entries[] = {{0, 4}, {0, 4}, {5, 11}, {17, 10}, {28, 5}, {28, 5}, {34, 3}, {34, 3}, {38, 8}, {38, 8}};

@@ -2655,25 +2655,7 @@ const ProtobufCMessageDescriptor google__protobuf__feature_set__visibility_featu
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-#define google__protobuf__feature_set__proto_limits_feature_x0cc733fd__field_descriptors NULL
-#define google__protobuf__feature_set__proto_limits_feature_x0cc733fd__field_indices_by_name NULL
-#define google__protobuf__feature_set__proto_limits_feature_x0cc733fd__number_ranges NULL
-const ProtobufCMessageDescriptor google__protobuf__feature_set__proto_limits_feature_x0cc733fd__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "google.protobuf.FeatureSet.ProtoLimitsFeature_x0cc733fd",
-  "ProtoLimitsFeatureX0cc733fd",
-  "Google__Protobuf__FeatureSet__ProtoLimitsFeatureX0cc733fd",
-  "google.protobuf",
-  sizeof(Google__Protobuf__FeatureSet__ProtoLimitsFeatureX0cc733fd),
-  0,
-  google__protobuf__feature_set__proto_limits_feature_x0cc733fd__field_descriptors,
-  google__protobuf__feature_set__proto_limits_feature_x0cc733fd__field_indices_by_name,
-  0,  google__protobuf__feature_set__proto_limits_feature_x0cc733fd__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor google__protobuf__feature_set__field_descriptors[9] =
+static const ProtobufCFieldDescriptor google__protobuf__feature_set__field_descriptors[8] =
 {
   {
     "field_presence",
@@ -2771,23 +2753,10 @@ static const ProtobufCFieldDescriptor google__protobuf__feature_set__field_descr
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
-  {
-    "enforce_proto_limits",
-    9,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_INT32,
-    offsetof(Google__Protobuf__FeatureSet, has_enforce_proto_limits),
-    offsetof(Google__Protobuf__FeatureSet, enforce_proto_limits),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
 };
 static const unsigned google__protobuf__feature_set__field_indices_by_name[] = {
   7,   /* field[7] = default_symbol_visibility */
   6,   /* field[6] = enforce_naming_style */
-  8,   /* field[8] = enforce_proto_limits */
   1,   /* field[1] = enum_type */
   0,   /* field[0] = field_presence */
   5,   /* field[5] = json_format */
@@ -2798,7 +2767,7 @@ static const unsigned google__protobuf__feature_set__field_indices_by_name[] = {
 static const ProtobufCIntRange google__protobuf__feature_set__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 9 }
+  { 0, 8 }
 };
 const ProtobufCMessageDescriptor google__protobuf__feature_set__descriptor =
 {
@@ -2808,7 +2777,7 @@ const ProtobufCMessageDescriptor google__protobuf__feature_set__descriptor =
   "Google__Protobuf__FeatureSet",
   "google.protobuf",
   sizeof(Google__Protobuf__FeatureSet),
-  9,
+  8,
   google__protobuf__feature_set__field_descriptors,
   google__protobuf__feature_set__field_indices_by_name,
   1,  google__protobuf__feature_set__number_ranges,

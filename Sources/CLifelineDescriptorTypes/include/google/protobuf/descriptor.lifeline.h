@@ -117,10 +117,6 @@ extern const LifelineMessageTable google__protobuf__feature_set__visibility_feat
 static inline const LifelineMessageTable *_Nonnull google__protobuf__feature_set__visibility_feature_xac9d7c69__get_table(void) {
     return &google__protobuf__feature_set__visibility_feature_xac9d7c69__table;
 }
-extern const LifelineMessageTable google__protobuf__feature_set__proto_limits_feature_x0cc733fd__table;
-static inline const LifelineMessageTable *_Nonnull google__protobuf__feature_set__proto_limits_feature_x0cc733fd__get_table(void) {
-    return &google__protobuf__feature_set__proto_limits_feature_x0cc733fd__table;
-}
 extern const LifelineMessageTable google__protobuf__feature_set_defaults__table;
 static inline const LifelineMessageTable *_Nonnull google__protobuf__feature_set_defaults__get_table(void) {
     return &google__protobuf__feature_set_defaults__table;

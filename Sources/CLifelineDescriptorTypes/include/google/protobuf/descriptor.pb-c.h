@@ -43,7 +43,6 @@ typedef struct Google__Protobuf__UninterpretedOption Google__Protobuf__Uninterpr
 typedef struct Google__Protobuf__UninterpretedOption__NamePartXa4e8f2cf Google__Protobuf__UninterpretedOption__NamePartXa4e8f2cf;
 typedef struct Google__Protobuf__FeatureSet Google__Protobuf__FeatureSet;
 typedef struct Google__Protobuf__FeatureSet__VisibilityFeatureXac9d7c69 Google__Protobuf__FeatureSet__VisibilityFeatureXac9d7c69;
-typedef struct Google__Protobuf__FeatureSet__ProtoLimitsFeatureX0cc733fd Google__Protobuf__FeatureSet__ProtoLimitsFeatureX0cc733fd;
 typedef struct Google__Protobuf__FeatureSetDefaults Google__Protobuf__FeatureSetDefaults;
 typedef struct Google__Protobuf__FeatureSetDefaults__FeatureSetEditionDefaultXa4c10a8a Google__Protobuf__FeatureSetDefaults__FeatureSetEditionDefaultXa4c10a8a;
 typedef struct Google__Protobuf__SourceCodeInfo Google__Protobuf__SourceCodeInfo;
@@ -579,15 +578,6 @@ struct  Google__Protobuf__FeatureSet__VisibilityFeatureXac9d7c69
      }
 
 
-struct  Google__Protobuf__FeatureSet__ProtoLimitsFeatureX0cc733fd
-{
-  ProtobufCMessage base;
-};
-#define GOOGLE__PROTOBUF__FEATURE_SET__PROTO_LIMITS_FEATURE_X0CC733FD__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&google__protobuf__feature_set__proto_limits_feature_x0cc733fd__descriptor) \
-     }
-
-
 struct  Google__Protobuf__FeatureSet
 {
   ProtobufCMessage base;
@@ -607,12 +597,10 @@ struct  Google__Protobuf__FeatureSet
   int32_t enforce_naming_style;
   protobuf_c_boolean has_default_symbol_visibility;
   int32_t default_symbol_visibility;
-  protobuf_c_boolean has_enforce_proto_limits;
-  int32_t enforce_proto_limits;
 };
 #define GOOGLE__PROTOBUF__FEATURE_SET__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&google__protobuf__feature_set__descriptor) \
-    , 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    , 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 
 struct  Google__Protobuf__FeatureSetDefaults__FeatureSetEditionDefaultXa4c10a8a
@@ -786,9 +774,6 @@ typedef void (*Google__Protobuf__UninterpretedOption_Closure)
 typedef void (*Google__Protobuf__FeatureSet__VisibilityFeatureXac9d7c69_Closure)
                  (const Google__Protobuf__FeatureSet__VisibilityFeatureXac9d7c69 *message,
                   void *closure_data);
-typedef void (*Google__Protobuf__FeatureSet__ProtoLimitsFeatureX0cc733fd_Closure)
-                 (const Google__Protobuf__FeatureSet__ProtoLimitsFeatureX0cc733fd *message,
-                  void *closure_data);
 typedef void (*Google__Protobuf__FeatureSet_Closure)
                  (const Google__Protobuf__FeatureSet *message,
                   void *closure_data);
@@ -844,7 +829,6 @@ extern const ProtobufCMessageDescriptor google__protobuf__uninterpreted_option__
 extern const ProtobufCMessageDescriptor google__protobuf__uninterpreted_option__name_part_xa4e8f2cf__descriptor;
 extern const ProtobufCMessageDescriptor google__protobuf__feature_set__descriptor;
 extern const ProtobufCMessageDescriptor google__protobuf__feature_set__visibility_feature_xac9d7c69__descriptor;
-extern const ProtobufCMessageDescriptor google__protobuf__feature_set__proto_limits_feature_x0cc733fd__descriptor;
 extern const ProtobufCMessageDescriptor google__protobuf__feature_set_defaults__descriptor;
 extern const ProtobufCMessageDescriptor google__protobuf__feature_set_defaults__feature_set_edition_default_xa4c10a8a__descriptor;
 extern const ProtobufCMessageDescriptor google__protobuf__source_code_info__descriptor;
