@@ -133,12 +133,50 @@ import Testing
             ("enums", [0xC8, 1, 1]), ("unpacked numbers", [0x38, 1]), ("unknown fields", [0xFD, 7, 1, 2, 3, 4]),
             ("submessages", [0x52, 0]), ("members of a oneof by turns", [0x7A, 0, 0x82, 1, 0]),
         ] as [(String, [UInt8])]
-    ) func whateverIsRepeatedIsBounded(name: String, element: [UInt8]) {
+    ) func whateverIsRepeatedIsBounded(name: String, element: [UInt8]) throws {
         let bytes = [[UInt8]](repeating: element, count: 50_000).flatMap { $0 }
         let limit = lowestMemoryLimit(bytes, as: ChatMessage.self)
         // The multiple of the input that lifeline_message_decode documents, twice for blocks that are rounded up.
         let perByte = max(50, MemoryLayout<ChatMessage._Fields>.size / 2 + 20)
         #expect(limit < 2 * perByte * bytes.count, "\(name)")
+        let message = try ChatMessage(serializedBytes: bytes, options: DecodingOptions(memoryLimit: limit))
+        #expect(message.memoryByteCount <= Self.promise(limit, bytes.count), "\(name)")
+
+        // The same as JSON and as text.
+        let json = try [UInt8](message.jsonUTF8Bytes())
+        var jsonOptions = JSONDecodingOptions()
+        let lowest = lowestLimit { limit in
+            jsonOptions.memoryLimit = limit
+            return (try? ChatMessage(jsonUTF8Bytes: json, options: jsonOptions)) != nil
+        }
+        jsonOptions.memoryLimit = lowest
+        let fromJSON = try ChatMessage(jsonUTF8Bytes: json, options: jsonOptions)
+        #expect(fromJSON.memoryByteCount <= Self.promise(lowest, json.count), "\(name)")
+
+        var printing = TextFormatEncodingOptions()
+        printing.printUnknownFields = false
+        let text = message.textFormatString(options: printing)
+        var textOptions = TextFormatDecodingOptions()
+        let lowestOfText = lowestLimit { limit in
+            textOptions.memoryLimit = limit
+            return (try? ChatMessage(textFormatString: text, options: textOptions)) != nil
+        }
+        textOptions.memoryLimit = lowestOfText
+        let fromText = try ChatMessage(textFormatString: text, options: textOptions)
+        #expect(fromText.memoryByteCount <= Self.promise(lowestOfText, text.utf8.count), "\(name)")
+    }
+
+    /// The most bytes that SECURITY.md and the options allow a message to take.
+    private static func promise(_ limit: Int, _ inputByteCount: Int) -> Int { max(0, limit) + 3 * inputByteCount + 5_120 }
+
+    /// The lowest limit that is accepted, to 64 bytes.
+    private func lowestLimit(_ isAccepted: (Int) -> Bool) -> Int {
+        var (refused, accepted) = (-1, 1 << 31)
+        while accepted - refused > 64, accepted > 64 {
+            let middle = refused + (accepted - refused) / 2
+            if isAccepted(middle) { accepted = middle } else { refused = middle }
+        }
+        return accepted
     }
 
     @Test func ordinaryMessagesNeedNoLimit() throws {
