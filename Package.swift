@@ -95,6 +95,14 @@ let messages: [Target] = [
     swift("LifelineWellKnownTypes", "LifelineMessages", "CLifelineWellKnownTypes"),
     c("CLifelineDescriptorTypes", "CLifelineMessages"),
     swift("LifelineDescriptorTypes", "LifelineMessages", "CLifelineDescriptorTypes"),
+    swift(
+        "LifelineReflection",
+        "CProtobufC",
+        "CLifelineMessages",
+        "LifelineDescriptorTypes",
+        "LifelineMessages",
+        "LifelineWellKnownTypes"
+    ),
     c("CLifelineProtos", "CLifelineMessages", "CLifelineWellKnownTypes"),
     swift("LifelineProtos", "LifelineMessages", "LifelineWellKnownTypes", "CLifelineProtos"),
 ]
@@ -278,6 +286,17 @@ let unitTests: [Target] = [
         "LifelineMessagesTests",
         "LifelineMessages",
         "LifelineProtos",
+        "LifelineTestSupport",
+        "LifelineWellKnownTypes",
+        "TestProtos"
+    ),
+    tests(
+        "LifelineReflectionTests",
+        "CLifelineMessages",
+        "LifelineDescriptorTypes",
+        "LifelineMessages",
+        "LifelineProtos",
+        "LifelineReflection",
         "LifelineTestSupport",
         "LifelineWellKnownTypes",
         "TestProtos"
@@ -510,7 +529,7 @@ let package = Package(
         .library(name: "LifelineReachability", targets: ["LifelineReachability"]),
         .library(
             name: "LifelineMessages",
-            targets: ["LifelineDescriptorTypes", "LifelineMessages", "LifelineWellKnownTypes"]
+            targets: ["LifelineDescriptorTypes", "LifelineMessages", "LifelineReflection", "LifelineWellKnownTypes"]
         ),
         .library(name: "LifelineTesting", targets: ["LifelineTesting"]),
         .executable(name: "lifeline", targets: ["LifelineCLI"]),

@@ -137,7 +137,7 @@ extension String {
 
 extension BorrowedStorage {
     /// A new message, with no field set.
-    @usableFromInline func create(_ table: UnsafePointer<MessageTable>) -> UnsafeMutableRawPointer {
+    @usableFromInline package func create(_ table: UnsafePointer<MessageTable>) -> UnsafeMutableRawPointer {
         take { lifeline_message_create(table, $0) }
     }
 

@@ -131,7 +131,7 @@ extension MessageStorage {
     }
 
     /// Merges the encoded `bytes` into `message`, which is in this storage.
-    fileprivate func merge(
+    func merge(
         _ bytes: UnsafeRawBufferPointer,
         into message: UnsafeMutableRawPointer,
         as table: UnsafePointer<MessageTable>,
@@ -201,7 +201,7 @@ extension UnsafePointer<MessageTable> {
 }
 
 /// Calls `body` with the memory of `bytes`, copied first if it is not contiguous.
-@usableFromInline func withContiguousBytes<Result>(
+@usableFromInline package func withContiguousBytes<Result>(
     of bytes: some Sequence<UInt8>,
     _ body: (UnsafeRawBufferPointer) throws(MessageError) -> Result
 ) throws(MessageError) -> Result {

@@ -118,6 +118,13 @@ extension Message {
         return result
     }
 
+    /// Equal messages have the same encoding, which is deterministic for maps too.
+    func hash(_ message: UnsafeRawPointer, as table: UnsafePointer<MessageTable>, into hasher: inout Hasher) {
+        var failure = LifelineFailure()
+        let hashed: Void? = bytes(of: message, as: table, &failure) { hasher.combine(bytes: $0) }
+        if hashed == nil { hasher.combine(String(cString: table.pointee.full_name)) }
+    }
+
     /// What `body` makes of the encoded message; nil when encoding failed.
     @inlinable @inline(__always) func bytes<Result>(
         of message: UnsafeRawPointer,

@@ -75,12 +75,7 @@ extension Message {
     }
 
     public func hash(into hasher: inout Hasher) {
-        // Equal messages have the same encoding, which is deterministic for maps too.
         defer { extendLifetime(self) }
-        var failure = LifelineFailure()
-        let hashed: Void? = MessageEncoding().bytes(of: _message.fields, as: Self._table, &failure) {
-            hasher.combine(bytes: $0)
-        }
-        if hashed == nil { hasher.combine(Self.protoMessageName) }
+        MessageEncoding().hash(_message.fields, as: Self._table, into: &hasher)
     }
 }

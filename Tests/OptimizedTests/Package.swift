@@ -29,6 +29,14 @@ let package = Package(
         swift("LifelineWellKnownTypes", "LifelineMessages", "CLifelineWellKnownTypes"),
         c("CLifelineDescriptorTypes", "CLifelineMessages"),
         swift("LifelineDescriptorTypes", "LifelineMessages", "CLifelineDescriptorTypes"),
+        swift(
+            "LifelineReflection",
+            "CProtobufC",
+            "CLifelineMessages",
+            "LifelineDescriptorTypes",
+            "LifelineMessages",
+            "LifelineWellKnownTypes"
+        ),
         c("CLifelineProtos", "CLifelineMessages", "CLifelineWellKnownTypes"),
         swift("LifelineProtos", "LifelineMessages", "LifelineWellKnownTypes", "CLifelineProtos"),
         c("CTestProtos", "CLifelineDescriptorTypes", "CLifelineMessages", "CLifelineWellKnownTypes"),
@@ -51,6 +59,15 @@ let package = Package(
                 "LifelineMessages", "LifelineProtos", "LifelineTestSupport", "LifelineWellKnownTypes", "TestProtos",
             ],
             path: "Links/LifelineMessagesTests",
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LifelineReflectionTests",
+            dependencies: [
+                "CLifelineMessages", "LifelineDescriptorTypes", "LifelineMessages", "LifelineProtos",
+                "LifelineReflection", "LifelineTestSupport", "LifelineWellKnownTypes", "TestProtos",
+            ],
+            path: "Links/LifelineReflectionTests",
             swiftSettings: strict
         ),
     ],

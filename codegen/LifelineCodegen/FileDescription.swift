@@ -42,8 +42,10 @@ struct FileDescription {
         "lifeline_file_" + TableGenerator.identifier(of: path.withoutProtoSuffix)
     }
 
-    /// - Parameter messages: the names in C of the tables of the file's messages, all of which are declared before.
-    func print(messages: [String], to printer: inout SourcePrinter) {
+    /// - Parameters:
+    ///   - messages: the names in C of the tables of the file's messages, all of which are declared before.
+    ///   - linkedFiles: those of the imported files that are linked in any case. Others need not be there.
+    func print(messages: [String], linkedFiles: [String], to printer: inout SourcePrinter) {
         let symbol = Self.symbol(of: path)
         printer.print("static const char \(symbol)_bytes[] =")
         let bytesPerLine = 40
@@ -52,7 +54,9 @@ struct FileDescription {
             printer.print("    \"\(bytes[start..<end].cLiteral)\"" + (end == bytes.count ? ";" : ""))
         }
         let imports = dependencies.map(Self.symbol)
-        for name in imports { printer.print("extern const LifelineFile \(name) LIFELINE_WEAK;") }
+        for (name, path) in zip(imports, dependencies) {
+            printer.print("extern const LifelineFile \(name)\(linkedFiles.contains(path) ? "" : " LIFELINE_WEAK");")
+        }
         printer.printArray(of: imports, type: "LifelineFile", as: "\(symbol)_dependencies")
         printer.printArray(of: messages, type: "LifelineMessageTable", as: "\(symbol)_messages")
         printer.print(

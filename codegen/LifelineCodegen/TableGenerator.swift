@@ -81,7 +81,12 @@ struct TableGenerator {
         printer.print("#include <stddef.h>", "")
         for type in enums { printEnum(type, to: &printer) }
         let declared = messages.filter { schema.extensionOf($0) == nil }
-        description.print(messages: declared.map { "\(names.prefix($0))__table" }, to: &printer)
+        let linked = file.filesOfUsedMessages + Schema.filesOfExtendedMessages(in: file) + file.files { $0.enumType?.file }
+        description.print(
+            messages: declared.map { "\(names.prefix($0))__table" },
+            linkedFiles: linked.map(\.name),
+            to: &printer
+        )
         for message in messages { printTable(of: message, to: &printer) }
         return printer.content
     }

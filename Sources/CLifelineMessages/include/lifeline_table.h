@@ -195,12 +195,15 @@ struct LifelineFile {
 //   bits 56-63  the handler that reads the field: see LIFELINE_HANDLER
 //
 // Fields behind the first 64 KiB of a struct have no entry.
-#define LIFELINE_DISPATCH(kind, shape, tag, detail, offset, quantifier_offset)                       \
+#define LIFELINE_DISPATCH(kind, shape, tag, detail, offset, quantifier_offset) \
+    LIFELINE_DISPATCH_ENTRY(LIFELINE_KIND_##kind, LIFELINE_SHAPE_##shape, tag, detail, offset, quantifier_offset)
+
+// The same, with the kind and the shape as numbers.
+#define LIFELINE_DISPATCH_ENTRY(kind, shape, tag, detail, offset, quantifier_offset)                 \
     ((offset) > UINT16_MAX || (quantifier_offset) > UINT16_MAX                                       \
          ? (uint64_t)0                                                                               \
          : (uint64_t)(tag) | (uint64_t)(offset) << 16 | (uint64_t)(quantifier_offset) << 32          \
-               | (uint64_t)(detail) << 48                                                            \
-               | (uint64_t)LIFELINE_HANDLER(LIFELINE_KIND_##kind, LIFELINE_SHAPE_##shape, (tag) > 0xFF) << 56)
+               | (uint64_t)(detail) << 48 | (uint64_t)LIFELINE_HANDLER(kind, shape, (tag) > 0xFF) << 56)
 
 // Handlers are numbered by the kind of value that they read and by where they put it. Handler 0 looks the field up.
 #define LIFELINE_HANDLER(kind, shape, long_tag) (1 + ((kind) * 4 + (shape)) * 2 + (long_tag))
@@ -229,6 +232,16 @@ enum {
 };
 
 enum { LIFELINE_HANDLER_COUNT = LIFELINE_HANDLER(LIFELINE_KIND_MESSAGE, LIFELINE_SHAPE_MAP, 1) + 1 };
+
+// The macros, for tables that Swift makes at run time.
+static inline uint8_t lifeline_form(uint32_t presence, uint32_t type) {
+    return (uint8_t)LIFELINE_FORM(presence, type);
+}
+
+static inline uint64_t lifeline_dispatch_entry(
+    uint32_t kind, uint32_t shape, uint32_t tag, uint32_t detail, uint32_t offset, uint32_t quantifier_offset) {
+    return LIFELINE_DISPATCH_ENTRY(kind, shape, tag, detail, offset, quantifier_offset);
+}
 
 LIFELINE_ASSUME_NONNULL_END
 

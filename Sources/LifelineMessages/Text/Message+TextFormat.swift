@@ -71,7 +71,7 @@ public struct TextFormatDecodingOptions: Sendable {
 
 // MARK: - Printing
 
-private func textFormat(
+func textFormat(
     of message: UnsafeRawPointer,
     as table: UnsafePointer<MessageTable>,
     _ options: TextFormatEncodingOptions

@@ -40,8 +40,8 @@ static const char lifeline_file_google_2fprotobuf_2fapi_bytes[] =
     "otobufB\010ApiProtoP\001Z,google.golang.org/pr"
     "otobuf/types/known/apipb\242\002\003GPB\252\002\036Google."
     "Protobuf.WellKnownTypesb\006proto3";
-extern const LifelineFile lifeline_file_google_2fprotobuf_2fsource_5fcontext LIFELINE_WEAK;
-extern const LifelineFile lifeline_file_google_2fprotobuf_2ftype LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fsource_5fcontext;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2ftype;
 static const LifelineFile *const lifeline_file_google_2fprotobuf_2fapi_dependencies[] = {
     &lifeline_file_google_2fprotobuf_2fsource_5fcontext,
     &lifeline_file_google_2fprotobuf_2ftype,

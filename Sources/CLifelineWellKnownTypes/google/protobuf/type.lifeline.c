@@ -83,8 +83,8 @@ static const char lifeline_file_google_2fprotobuf_2ftype_bytes[] =
     "ufB\011TypeProtoP\001Z-google.golang.org/proto"
     "buf/types/known/typepb\370\001\001\242\002\003GPB\252\002\036Google"
     ".Protobuf.WellKnownTypesb\006proto3";
-extern const LifelineFile lifeline_file_google_2fprotobuf_2fany LIFELINE_WEAK;
-extern const LifelineFile lifeline_file_google_2fprotobuf_2fsource_5fcontext LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fany;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fsource_5fcontext;
 static const LifelineFile *const lifeline_file_google_2fprotobuf_2ftype_dependencies[] = {
     &lifeline_file_google_2fprotobuf_2fany,
     &lifeline_file_google_2fprotobuf_2fsource_5fcontext,

@@ -116,8 +116,8 @@ static const char lifeline_file_test_2feditions_2fedition2023_bytes[] =
     "pen\022\015\012\011OPEN_ZERO\020\000\022\014\012\010OPEN_ONE\020\001*/\012\006Clos"
     "ed\022\017\012\013CLOSED_ZERO\020\000\022\016\012\012CLOSED_ONE\020\001\032\004:\002\020"
     "\002b\010editionsp\350\007";
-extern const LifelineFile lifeline_file_test_2fproto2_2fenums LIFELINE_WEAK;
-extern const LifelineFile lifeline_file_test_2feditions_2ffiles LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_test_2fproto2_2fenums;
+extern const LifelineFile lifeline_file_test_2feditions_2ffiles;
 static const LifelineFile *const lifeline_file_test_2feditions_2fedition2023_dependencies[] = {
     &lifeline_file_test_2fproto2_2fenums,
     &lifeline_file_test_2feditions_2ffiles,

@@ -60,7 +60,7 @@ static const char lifeline_file_test_2feditions_2fedition2024_bytes[] =
     ".Shown\042\004\260\204\031\001B\010\222\003\005\302>\002\020\003b\010editionsp\351\007z\042goo"
     "gle/protobuf/cpp_features.protoz\026lifelin"
     "e/options.proto";
-extern const LifelineFile lifeline_file_test_2feditions_2fedition2023 LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_test_2feditions_2fedition2023;
 static const LifelineFile *const lifeline_file_test_2feditions_2fedition2024_dependencies[] = {
     &lifeline_file_test_2feditions_2fedition2023,
 };

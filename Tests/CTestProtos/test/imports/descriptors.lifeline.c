@@ -36,7 +36,7 @@ static const char lifeline_file_test_2fimports_2fdescriptors_bytes[] =
     "mports\032%google/protobuf/compiler/plugin."
     "proto\032 google/protobuf/descriptor.proto\042"
     "\210\003\012\006Schema\0227\012\005files\030\001 \001(\0132\042.google.proto"
-    "buf.FileDescriptorSetB\004\220\265\030\003\022=\012\015field_opt"
+    "buf.FileDescriptorSetB\004\340\265\030\003\022=\012\015field_opt"
     "ions\030\002 \003(\0132&.test.imports.Schema.FieldOp"
     "tionsEntry\022*\012\010editions\030\003 \003(\0162\030.google.pr"
     "otobuf.Edition\0228\012\004type\030\004 \001(\0162*.google.pr"
@@ -44,12 +44,12 @@ static const char lifeline_file_test_2fimports_2fdescriptors_bytes[] =
     "est\030\005 \001(\0132..google.protobuf.compiler.Cod"
     "eGeneratorRequest\032R\012\021FieldOptionsEntry\022\013"
     "\012\003key\030\001 \001(\011\022,\012\005value\030\002 \001(\0132\035.google.prot"
-    "obuf.FieldOptions:\0028\001:\013\212\265\030\007schemas:0\012\005ow"
-    "ner\022\037.google.protobuf.MessageOptions\030\321\206\003"
+    "obuf.FieldOptions:\0028\001:\013\332\265\030\007schemas:0\012\005ow"
+    "ner\022\037.google.protobuf.MessageOptions\030\333\206\003"
     " \001(\011:-\012\004rank\022\035.google.protobuf.FieldOpti"
-    "ons\030\322\206\003 \001(\005";
-extern const LifelineFile lifeline_file_google_2fprotobuf_2fcompiler_2fplugin LIFELINE_WEAK;
-extern const LifelineFile lifeline_file_google_2fprotobuf_2fdescriptor LIFELINE_WEAK;
+    "ons\030\334\206\003 \001(\005";
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fcompiler_2fplugin;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fdescriptor;
 static const LifelineFile *const lifeline_file_test_2fimports_2fdescriptors_dependencies[] = {
     &lifeline_file_google_2fprotobuf_2fcompiler_2fplugin,
     &lifeline_file_google_2fprotobuf_2fdescriptor,
@@ -153,10 +153,10 @@ const LifelineMessageTable test__imports__schema__field_options_entry_xd5dfd7da_
 
 static const Test__Imports__OwnerX50b7c31c test__imports__owner_x50b7c31c__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__owner_x50b7c31c__descriptor)};
 static const LifelineField test__imports__owner_x50b7c31c__fields[] = {
-    {.number = 50001, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
+    {.number = 50011, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
      .offset = offsetof(Test__Imports__OwnerX50b7c31c, value),
-     .quantifier_offset = offsetof(Test__Imports__OwnerX50b7c31c, has_value), .encoded_tag = 0x18b58a0000000003,
+     .quantifier_offset = offsetof(Test__Imports__OwnerX50b7c31c, has_value), .encoded_tag = 0x18b5da0000000003,
      .message = NULL, .enumeration = NULL},
 };
 static const char test__imports__owner_x50b7c31c__name_text[] = "[test.imports.owner]";
@@ -179,10 +179,10 @@ const LifelineMessageTable test__imports__owner_x50b7c31c__table = {
 
 static const Test__Imports__RankX2fba573f test__imports__rank_x2fba573f__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__imports__rank_x2fba573f__descriptor)};
 static const LifelineField test__imports__rank_x2fba573f__fields[] = {
-    {.number = 50002, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_FLAG,
+    {.number = 50012, .type = LIFELINE_TYPE_INT32, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_INT32),
      .offset = offsetof(Test__Imports__RankX2fba573f, value),
-     .quantifier_offset = offsetof(Test__Imports__RankX2fba573f, has_value), .encoded_tag = 0x18b5900000000003,
+     .quantifier_offset = offsetof(Test__Imports__RankX2fba573f, has_value), .encoded_tag = 0x18b5e00000000003,
      .message = NULL, .enumeration = NULL},
 };
 static const char test__imports__rank_x2fba573f__name_text[] = "[test.imports.rank]";

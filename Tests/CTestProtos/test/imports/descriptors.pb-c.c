@@ -152,7 +152,7 @@ static const ProtobufCFieldDescriptor test__imports__owner_x50b7c31c__field_desc
 {
   {
     "value",
-    50001,
+    50011,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Imports__OwnerX50b7c31c, has_value),
@@ -168,7 +168,7 @@ static const unsigned test__imports__owner_x50b7c31c__field_indices_by_name[] = 
 };
 static const ProtobufCIntRange test__imports__owner_x50b7c31c__number_ranges[1 + 1] =
 {
-  { 50001, 0 },
+  { 50011, 0 },
   { 0, 1 }
 };
 const ProtobufCMessageDescriptor test__imports__owner_x50b7c31c__descriptor =
@@ -190,7 +190,7 @@ static const ProtobufCFieldDescriptor test__imports__rank_x2fba573f__field_descr
 {
   {
     "value",
-    50002,
+    50012,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_INT32,
     offsetof(Test__Imports__RankX2fba573f, has_value),
@@ -206,7 +206,7 @@ static const unsigned test__imports__rank_x2fba573f__field_indices_by_name[] = {
 };
 static const ProtobufCIntRange test__imports__rank_x2fba573f__number_ranges[1 + 1] =
 {
-  { 50002, 0 },
+  { 50012, 0 },
   { 0, 1 }
 };
 const ProtobufCMessageDescriptor test__imports__rank_x2fba573f__descriptor =

@@ -74,13 +74,13 @@ static const char lifeline_file_test_2fimports_2fuser_bytes[] =
     "rts.left.Item:\0028\001\032E\012\013ValuesEntry\022\013\012\003key\030"
     "\001 \001(\003\022%\012\005value\030\002 \001(\0132\026.google.protobuf.V"
     "alue:\0028\001B\010\012\006eitherb\006proto3";
-extern const LifelineFile lifeline_file_google_2fprotobuf_2fany LIFELINE_WEAK;
-extern const LifelineFile lifeline_file_google_2fprotobuf_2fstruct LIFELINE_WEAK;
-extern const LifelineFile lifeline_file_google_2fprotobuf_2ftimestamp LIFELINE_WEAK;
-extern const LifelineFile lifeline_file_google_2fprotobuf_2fwrappers LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fany;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fstruct;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2ftimestamp;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fwrappers;
 extern const LifelineFile lifeline_file_test_2fimports_2fpublic_2ffacade LIFELINE_WEAK;
-extern const LifelineFile lifeline_file_test_2fempty_2fonly_5fenums LIFELINE_WEAK;
-extern const LifelineFile lifeline_file_test_2fnames_2funpackaged LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_test_2fempty_2fonly_5fenums;
+extern const LifelineFile lifeline_file_test_2fnames_2funpackaged;
 static const LifelineFile *const lifeline_file_test_2fimports_2fuser_dependencies[] = {
     &lifeline_file_google_2fprotobuf_2fany,
     &lifeline_file_google_2fprotobuf_2fstruct,

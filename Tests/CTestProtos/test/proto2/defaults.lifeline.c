@@ -71,7 +71,7 @@ static const char lifeline_file_test_2fproto2_2fdefaults_bytes[] =
     "chosen_size\030+ \001(\0162\021.test.proto2.Size:\012SI"
     "ZE_LARGEH\000B\010\012\006choice*&\012\004Size\022\016\012\012SIZE_SMA"
     "LL\020\003\022\016\012\012SIZE_LARGE\020\007";
-extern const LifelineFile lifeline_file_test_2fscalars_2fproto3 LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_test_2fscalars_2fproto3;
 static const LifelineFile *const lifeline_file_test_2fproto2_2fdefaults_dependencies[] = {
     &lifeline_file_test_2fscalars_2fproto3,
 };

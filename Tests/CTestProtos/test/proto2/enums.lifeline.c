@@ -73,7 +73,7 @@ static const char lifeline_file_test_2fproto2_2fenums_bytes[] =
     "\021\012\015ALIAS_SEGUNDO\020\002\022\031\012\014ALIAS_LOWEST\020\200\200\200\200\370"
     "\377\377\377\377\001\022\025\012\015ALIAS_HIGHEST\020\377\377\377\377\007\032\002\020\001*\022\012\006Sing"
     "le\022\010\012\004ONLY\020*";
-extern const LifelineFile lifeline_file_test_2fscalars_2fproto3 LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_test_2fscalars_2fproto3;
 static const LifelineFile *const lifeline_file_test_2fproto2_2fenums_dependencies[] = {
     &lifeline_file_test_2fscalars_2fproto3,
 };

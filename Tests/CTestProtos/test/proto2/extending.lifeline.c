@@ -80,8 +80,8 @@ static const char lifeline_file_test_2fproto2_2fextending_bytes[] =
     "endable\030\210\001 \001(\011:$\012\004unit\022\026.test.extending."
     "Weight\030d \001(\011:<\012\005heavy\022\023.test.extending.S"
     "et\030\360\242\004 \001(\0132\026.test.extending.Weight";
-extern const LifelineFile lifeline_file_test_2fproto2_2fextensions LIFELINE_WEAK;
-extern const LifelineFile lifeline_file_test_2fscalars_2fproto3 LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_test_2fproto2_2fextensions;
+extern const LifelineFile lifeline_file_test_2fscalars_2fproto3;
 static const LifelineFile *const lifeline_file_test_2fproto2_2fextending_dependencies[] = {
     &lifeline_file_test_2fproto2_2fextensions,
     &lifeline_file_test_2fscalars_2fproto3,

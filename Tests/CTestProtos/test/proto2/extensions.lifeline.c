@@ -24,7 +24,7 @@ static const char lifeline_file_test_2fproto2_2fextensions_bytes[] =
     "oto2.Marker:&\012\005count\022\027.test.proto2.Exten"
     "dable\030d \001(\005:&\012\005words\022\027.test.proto2.Exten"
     "dable\030e \003(\011";
-extern const LifelineFile lifeline_file_google_2fprotobuf_2fdescriptor LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fdescriptor;
 static const LifelineFile *const lifeline_file_test_2fproto2_2fextensions_dependencies[] = {
     &lifeline_file_google_2fprotobuf_2fdescriptor,
 };

@@ -12,7 +12,7 @@ static const char lifeline_file_test_2fproto2_2fonly_5fextension_bytes[] =
     "\012 test/proto2/only_extension.proto\022\013test"
     ".proto2\032\034test/proto2/extensions.proto:'\012"
     "\005ratio\022\027.test.proto2.Extendable\030\226\001 \001(\001";
-extern const LifelineFile lifeline_file_test_2fproto2_2fextensions LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_test_2fproto2_2fextensions;
 static const LifelineFile *const lifeline_file_test_2fproto2_2fonly_5fextension_dependencies[] = {
     &lifeline_file_test_2fproto2_2fextensions,
 };

@@ -60,10 +60,10 @@ static const char lifeline_file_test_2frealistic_2fchat_bytes[] =
     "ty(\001\022D\012\011Presences\022\026.google.protobuf.Empt"
     "y\032\035.test.realistic.chat.Presence0\001b\006prot"
     "o3";
-extern const LifelineFile lifeline_file_google_2fprotobuf_2fany LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fany;
 extern const LifelineFile lifeline_file_google_2fprotobuf_2fempty LIFELINE_WEAK;
-extern const LifelineFile lifeline_file_google_2fprotobuf_2ftimestamp LIFELINE_WEAK;
-extern const LifelineFile lifeline_file_google_2fprotobuf_2fwrappers LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2ftimestamp;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fwrappers;
 static const LifelineFile *const lifeline_file_test_2frealistic_2fchat_dependencies[] = {
     &lifeline_file_google_2fprotobuf_2fany,
     &lifeline_file_google_2fprotobuf_2fempty,

@@ -81,10 +81,10 @@ static const char lifeline_file_test_2frealistic_2fpubsub_bytes[] =
     "est\032).test.realistic.pubsub.StreamingPul"
     "lReply(\0010\001B!Z\034example.org/realistic/pubs"
     "ub\370\001\001b\006proto3";
-extern const LifelineFile lifeline_file_google_2fprotobuf_2fduration LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fduration;
 extern const LifelineFile lifeline_file_google_2fprotobuf_2fempty LIFELINE_WEAK;
-extern const LifelineFile lifeline_file_google_2fprotobuf_2ffield_5fmask LIFELINE_WEAK;
-extern const LifelineFile lifeline_file_google_2fprotobuf_2ftimestamp LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2ffield_5fmask;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2ftimestamp;
 extern const LifelineFile lifeline_file_lifeline_2foptions LIFELINE_WEAK;
 extern const LifelineFile lifeline_file_test_2frealistic_2froutes LIFELINE_WEAK;
 static const LifelineFile *const lifeline_file_test_2frealistic_2fpubsub_dependencies[] = {

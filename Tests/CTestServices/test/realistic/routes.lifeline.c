@@ -20,7 +20,7 @@ static const char lifeline_file_test_2frealistic_2froutes_bytes[] =
     "uf.MethodOptions\030\300\207\003 \003(\011:7\012\014default_host"
     "\022\037.google.protobuf.ServiceOptions\030\277\207\003 \001("
     "\011b\006proto3";
-extern const LifelineFile lifeline_file_google_2fprotobuf_2fdescriptor LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fdescriptor;
 static const LifelineFile *const lifeline_file_test_2frealistic_2froutes_dependencies[] = {
     &lifeline_file_google_2fprotobuf_2fdescriptor,
 };

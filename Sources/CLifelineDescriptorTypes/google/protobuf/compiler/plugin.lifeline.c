@@ -33,7 +33,7 @@ static const char lifeline_file_google_2fprotobuf_2fcompiler_2fplugin_bytes[] =
     "com.google.protobuf.compilerB\014PluginProt"
     "osZ)google.golang.org/protobuf/types/plu"
     "ginpb\252\002\030Google.Protobuf.Compiler";
-extern const LifelineFile lifeline_file_google_2fprotobuf_2fdescriptor LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fdescriptor;
 static const LifelineFile *const lifeline_file_google_2fprotobuf_2fcompiler_2fplugin_dependencies[] = {
     &lifeline_file_google_2fprotobuf_2fdescriptor,
 };

@@ -57,7 +57,7 @@ static const char lifeline_file_sample_2fchat_2fv1_2fchat_bytes[] =
     "\004Kind\022\024\012\020KIND_UNSPECIFIED\020\000\022\015\012\011KIND_TEXT"
     "\020\001\022\016\012\012KIND_IMAGE\020\002\022\017\012\013KIND_SYSTEM\020\003b\006pro"
     "to3";
-extern const LifelineFile lifeline_file_google_2fprotobuf_2ftimestamp LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2ftimestamp;
 static const LifelineFile *const lifeline_file_sample_2fchat_2fv1_2fchat_dependencies[] = {
     &lifeline_file_google_2fprotobuf_2ftimestamp,
 };

@@ -38,9 +38,9 @@ static const char lifeline_file_sample_2froom_2fv1_2froom_bytes[] =
     "room.v1.SayAllReply(\001\022@\012\004Talk\022\032.sample.r"
     "oom.v1.SayRequest\032\030.sample.room.v1.NewsI"
     "tem(\0010\001b\006proto3";
-extern const LifelineFile lifeline_file_google_2fprotobuf_2fduration LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fduration;
 extern const LifelineFile lifeline_file_google_2fprotobuf_2fempty LIFELINE_WEAK;
-extern const LifelineFile lifeline_file_google_2fprotobuf_2ftimestamp LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2ftimestamp;
 static const LifelineFile *const lifeline_file_sample_2froom_2fv1_2froom_dependencies[] = {
     &lifeline_file_google_2fprotobuf_2fduration,
     &lifeline_file_google_2fprotobuf_2fempty,

@@ -101,7 +101,7 @@ static const char lifeline_file_lifeline_2fsession_2fv1_2fsession_bytes[] =
     "taEntry\022\017\012\007payload\030\006 \001(\014\032/\012\015MetadataEntr"
     "y\022\013\012\003key\030\001 \001(\011\022\015\012\005value\030\002 \001(\011:\0028\001\042\030\012\006Can"
     "cel\022\016\012\006serial\030\001 \001(\015\042\007\012\005Blankb\006proto3";
-extern const LifelineFile lifeline_file_google_2fprotobuf_2fany LIFELINE_WEAK;
+extern const LifelineFile lifeline_file_google_2fprotobuf_2fany;
 static const LifelineFile *const lifeline_file_lifeline_2fsession_2fv1_2fsession_dependencies[] = {
     &lifeline_file_google_2fprotobuf_2fany,
 };

@@ -1,0 +1,388 @@
+package import CLifelineMessages
+package import CProtobufC
+
+/// A message of the type that a table describes: for types that are known only at run time, and for what is done alike
+/// to messages of all types.
+///
+/// Whoever holds one keeps the table alive.
+package struct TableMessage: @unchecked Sendable {
+    // @unchecked Sendable, because tables never change.
+
+    package typealias Field = UnsafePointer<LifelineField>
+
+    package let table: UnsafePointer<MessageTable>
+    package private(set) var reference: MessageReference<ProtobufCMessage>
+
+    private init(_ table: UnsafePointer<MessageTable>, _ storage: MessageStorage?, _ fields: UnsafeMutableRawPointer) {
+        self.table = table
+        reference = MessageReference(storage: storage, fields: fields.assumingMemoryBound(to: ProtobufCMessage.self))
+    }
+
+    /// A message with no field set.
+    package init(_ table: UnsafePointer<MessageTable>) {
+        self.init(table, nil, UnsafeMutableRawPointer(mutating: table.pointee.default_instance))
+    }
+
+    /// A message of a generated type, which shares its memory.
+    package init<M: Message>(_ message: M) {
+        self.init(M._table, message._message.storage, UnsafeMutableRawPointer(message._message.fields))
+    }
+
+    /// The message as one of a generated type, whose table must be the same.
+    package func message<M: Message>(as: M.Type) -> M {
+        precondition(table == M._table, "A message of another type")
+        let fields = UnsafeMutableRawPointer(reference.fields).assumingMemoryBound(to: M._Fields.self)
+        return M(_message: MessageReference(storage: reference.storage, fields: fields))
+    }
+
+    /// The bytes from `reference.fields` on.
+    private var memory: UnsafeMutableRawPointer { UnsafeMutableRawPointer(reference.fields) }
+}
+
+// MARK: - Formats
+
+extension TableMessage {
+    package init(
+        serializedBytes bytes: UnsafeRawBufferPointer,
+        as table: UnsafePointer<MessageTable>,
+        partial: Bool,
+        options: DecodingOptions
+    ) throws(MessageError) {
+        let (storage, fields) = try MessageStorage.decode(bytes, as: table, options: options)
+        self.init(table, storage, fields)
+        if !partial { try requireInitialized() }
+    }
+
+    /// Merges an encoded message: see ``Message/merge(serializedBytes:partial:options:)``.
+    package mutating func merge(
+        serializedBytes bytes: UnsafeRawBufferPointer,
+        partial: Bool,
+        options: DecodingOptions
+    ) throws(MessageError) {
+        var merged = self
+        guard bytes.count <= Int(Int32.max) else { throw MessageError(tooLarge: table) }
+        merged.reference.makeUnique(as: table, reserving: 2 &* bytes.count)
+        let storage = merged.reference.storage.unsafelyUnwrapped
+        try storage.merge(bytes, into: merged.memory, as: table, options: options)
+        if !partial { try merged.requireInitialized() }
+        self = merged
+    }
+
+    package init(
+        jsonUTF8Bytes bytes: UnsafeRawBufferPointer,
+        as table: UnsafePointer<MessageTable>,
+        partial: Bool,
+        options: JSONDecodingOptions
+    ) throws(MessageError) {
+        var reader = try JSONReader(bytes, as: table)
+        let (storage, fields) = try reader.messageInStorage(options)
+        try reader.end()
+        self.init(table, storage, fields)
+        if !partial { try requireInitialized() }
+    }
+
+    package init(
+        textFormat bytes: UnsafeRawBufferPointer,
+        as table: UnsafePointer<MessageTable>,
+        partial: Bool,
+        options: TextFormatDecodingOptions
+    ) throws(MessageError) {
+        let (storage, fields) = try MessageStorage.parse(textFormat: bytes, as: table, options)
+        self.init(table, storage, fields)
+        if !partial { try requireInitialized() }
+    }
+
+    package func serializedBytes(partial: Bool) throws(MessageError) -> [UInt8] {
+        if !partial { try requireInitialized() }
+        defer { extendLifetime(reference) }
+        return try MessageEncoding().array(of: memory, as: table)
+    }
+
+    package func withDelimitedBytes<Result>(
+        partial: Bool,
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) throws -> Result {
+        if !partial { try requireInitialized() }
+        defer { extendLifetime(reference) }
+        return try MessageEncoding(isDelimited: true).withBytes(of: memory, as: table, body)
+    }
+
+    package func jsonString(_ options: JSONEncodingOptions) throws(MessageError) -> String {
+        defer { extendLifetime(reference) }
+        return try jsonText(of: memory, as: table, options)
+    }
+
+    package func jsonUTF8Bytes(_ options: JSONEncodingOptions) throws(MessageError) -> [UInt8] {
+        defer { extendLifetime(reference) }
+        return try jsonBytes(of: memory, as: table, options)
+    }
+
+    package func textFormatString(_ options: TextFormatEncodingOptions) -> String {
+        defer { extendLifetime(reference) }
+        return textFormat(of: memory, as: table, options)
+    }
+
+    package var isInitialized: Bool {
+        defer { extendLifetime(reference) }
+        return table.missingRequiredField(in: memory) == nil
+    }
+
+    private func requireInitialized() throws(MessageError) {
+        if Int(table.pointee.flags) & LIFELINE_MESSAGE_HAS_REQUIRED == 0 { return }
+        defer { extendLifetime(reference) }
+        if let error = table.missingRequiredField(in: memory) { throw error }
+    }
+
+    package var unknownFields: [UInt8] {
+        defer { extendLifetime(reference) }
+        return reference.fields.pointee.unknownFieldBytes
+    }
+
+    package mutating func removeUnknownFields() {
+        guard reference.pointee.n_unknown_fields > 0 else { return }
+        reference.mutableFields(as: table).pointee.n_unknown_fields = 0
+    }
+}
+
+extension TableMessage: Hashable {
+    package static func == (left: TableMessage, right: TableMessage) -> Bool {
+        defer { extendLifetime((left, right)) }
+        guard left.table == right.table else { return false }
+        return left.memory == right.memory || lifeline_message_equal(left.table, left.memory, right.memory)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        defer { extendLifetime(reference) }
+        MessageEncoding().hash(memory, as: table, into: &hasher)
+    }
+}
+
+// MARK: - Reading fields
+
+extension UnsafePointer<MessageTable> {
+    /// The fields, ascending by number.
+    package var fields: UnsafeBufferPointer<LifelineField> {
+        UnsafeBufferPointer(start: pointee.fields, count: Int(pointee.field_count))
+    }
+
+    /// The index of the field with this name in the .proto file.
+    package func fieldIndex(named name: UnsafeRawBufferPointer) -> Int? {
+        let names = pointee.names
+        let bytes = { (index: Int) in
+            let entry = names.names[index]
+            return UnsafeRawBufferPointer(start: names.text + Int(entry.offset), count: Int(entry.count))
+        }
+        // By length, then by bytes.
+        var range = 0..<Int(names.order_count)
+        while !range.isEmpty {
+            let middle = range.lowerBound + range.count / 2
+            let index = Int(names.order[middle])
+            let other = bytes(index)
+            if other.count != name.count ? other.count < name.count : other.lexicographicallyPrecedes(name) {
+                range = (middle + 1)..<range.upperBound
+            } else if !other.elementsEqual(name) {
+                range = range.lowerBound..<middle
+            } else if index.isMultiple(of: 2) {
+                return index / 2
+            } else {
+                // It is a name in JSON, which another field may have in the file.
+                return fields.indices.first { bytes(2 * $0).elementsEqual(name) }
+            }
+        }
+        return nil
+    }
+
+    package func field(at index: Int) -> TableMessage.Field { pointee.fields + index }
+
+    /// The name of a field in the .proto file.
+    package func fieldName(at index: Int) -> String { pointee.names[2 * index] }
+}
+
+extension LifelineField {
+    /// Whether it is a repeated field or a map.
+    package var isRepeated: Bool {
+        presence == LIFELINE_PRESENCE_REPEATED || presence == LIFELINE_PRESENCE_MAP
+    }
+
+    /// The table of a message that is there at most once; nil for other fields.
+    package var submessage: UnsafePointer<MessageTable>? { isRepeated ? nil : message }
+}
+
+extension TableMessage {
+    package func isPresent(_ field: Field) -> Bool {
+        defer { extendLifetime(reference) }
+        return lifeline_is_present(field, memory)
+    }
+
+    /// The number of elements of a repeated or map field.
+    package func count(of field: Field) -> Int {
+        defer { extendLifetime(reference) }
+        return lifeline_count(field, memory)
+    }
+
+    /// Calls `body` with the place of a value, which is valid during the call, and the storage.
+    ///
+    /// - Parameter index: of an element, which must be there; nil for a singular field, which must be present. The
+    ///   element of a map is an entry.
+    package func withValue<Result>(
+        of field: Field,
+        at index: Int? = nil,
+        _ body: (UnsafeRawPointer, MessageStorage) -> Result
+    ) -> Result {
+        defer { extendLifetime(reference) }
+        return body(place(of: field, at: index), reference.storage.unsafelyUnwrapped)
+    }
+
+    /// A submessage, or an empty one where there is none.
+    package func message(of field: Field, at index: Int? = nil) -> TableMessage {
+        let table = field.pointee.message.unsafelyUnwrapped
+        guard index != nil || isPresent(field) else { return TableMessage(table) }
+        return withValue(of: field, at: index) { TableMessage(loading: $0, as: table, in: $1) }
+    }
+
+    /// The message that the pointer at `place` leads to, or an empty one.
+    package init(
+        loading place: UnsafeRawPointer,
+        as table: UnsafePointer<MessageTable>,
+        in storage: MessageStorage
+    ) {
+        if let fields = place.load(as: UnsafeMutableRawPointer?.self) {
+            self.init(table, storage, fields)
+        } else {
+            self.init(table)
+        }
+    }
+
+    /// The place of a value that is present.
+    private func place(of field: Field, at index: Int?) -> UnsafeMutableRawPointer {
+        let place = memory + Int(field.pointee.offset)
+        guard let index else { return place }
+        precondition(index >= 0 && index < lifeline_count(field, memory), "Index \(index) is out of bounds")
+        let elements = place.load(as: UnsafeMutableRawPointer.self)
+        return elements + index * lifeline_value_size(field)
+    }
+}
+
+// MARK: - Changing fields
+
+extension TableMessage {
+    /// Makes a singular field present, and calls `body` with the place to write its value to: one that holds a value of
+    /// the field's type, or zeros.
+    package mutating func withMutableValue<Result>(
+        of field: Field,
+        _ body: (UnsafeMutableRawPointer, BorrowedStorage) -> Result
+    ) -> Result {
+        makePresent(field)
+        return reference.withStorage { body(place(of: field, at: nil), $0) }
+    }
+
+    /// Calls `body` with the place of an element, which must be there.
+    package mutating func withMutableElement<Result>(
+        of field: Field,
+        at index: Int,
+        _ body: (UnsafeMutableRawPointer, BorrowedStorage) -> Result
+    ) -> Result {
+        _ = reference.mutableFields(as: table)
+        return reference.withStorage { body(place(of: field, at: index), $0) }
+    }
+
+    /// Inserts an element in front of the one at `index`, and calls `body` with its place, which holds zeros.
+    package mutating func insert(
+        into field: Field,
+        at index: Int,
+        _ body: (UnsafeMutableRawPointer, BorrowedStorage) -> Void
+    ) {
+        _ = reference.mutableFields(as: table)
+        let (place, size) = (memory + Int(field.pointee.offset), lifeline_value_size(field))
+        let count = lifeline_count(field, memory)
+        precondition(index >= 0 && index <= count, "Index \(index) is out of bounds")
+        reference.withStorage { storage in
+            let old = place.load(as: UnsafeMutableRawPointer?.self)
+            let elements = storage.reserve(old, count: count, capacity: count + 1, stride: size)
+            place.storeBytes(of: elements, as: UnsafeMutableRawPointer.self)
+            let gap = elements + index * size
+            (gap + size).copyMemory(from: gap, byteCount: (count - index) * size)
+            gap.initializeMemory(as: UInt8.self, repeating: 0, count: size)
+            setCount(of: field, to: count + 1)
+            body(gap, storage)
+        }
+    }
+
+    /// Removes an element, which must be there.
+    package mutating func remove(from field: Field, at index: Int) {
+        _ = reference.mutableFields(as: table)
+        let (gap, size) = (place(of: field, at: index), lifeline_value_size(field))
+        let count = lifeline_count(field, memory)
+        gap.copyMemory(from: gap + size, byteCount: (count - index - 1) * size)
+        setCount(of: field, to: count - 1)
+    }
+
+    /// Makes a field absent; a repeated one empty.
+    package mutating func clear(_ field: Field) {
+        guard isPresent(field) else { return }
+        _ = reference.mutableFields(as: table)
+        let size = field.pointee.isRepeated ? MemoryLayout<UnsafeRawPointer>.size : lifeline_value_size(field)
+        (memory + Int(field.pointee.offset)).initializeMemory(as: UInt8.self, repeating: 0, count: size)
+        switch Int(field.pointee.presence) {
+        case LIFELINE_PRESENCE_FLAG, LIFELINE_PRESENCE_ONEOF: quantifier(of: field).storeBytes(of: 0, as: UInt32.self)
+        case LIFELINE_PRESENCE_REPEATED, LIFELINE_PRESENCE_MAP: setCount(of: field, to: 0)
+        default: break
+        }
+    }
+
+    /// Calls `body` with a submessage, to be changed in place. It is made present.
+    ///
+    /// - Parameter index: of an element of a repeated field, which must be there; nil for a singular field.
+    package mutating func withMutableMessage<Result, Failure: Error>(
+        of field: Field,
+        at index: Int? = nil,
+        _ body: (inout TableMessage) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let inner = field.pointee.message.unsafelyUnwrapped
+        if index == nil { makePresent(field) } else { _ = reference.mutableFields(as: table) }
+        let lender = place(of: field, at: index)
+        let original =
+            lender.load(as: UnsafeMutableRawPointer?.self) ?? reference.withStorage { $0.create(inner) }
+        // As the accessors of generated code do: see docs/message-memory.md, "Loans".
+        var lent = TableMessage(inner, reference.withStorage { $0.lend() }, original)
+        lender.storeBytes(of: nil, as: UnsafeMutableRawPointer?.self)
+        defer {
+            precondition(lent.table == inner, "The message was replaced by one of another type")
+            var settled = original
+            let isLoan = lent.memory == original && reference.withStorage { $0.takeBack(&lent.reference.storage) }
+            if !isLoan {
+                reference.leaveLoan(as: table)
+                settled = reference.withStorage { $0.copy(lent.memory, as: inner, from: lent.reference.storage) }
+            }
+            place(of: field, at: index).storeBytes(of: settled, as: UnsafeMutableRawPointer?.self)
+        }
+        return try body(&lent)
+    }
+
+    /// A deep copy of a message in `storage`.
+    package func copied(into storage: BorrowedStorage) -> UnsafeMutableRawPointer {
+        storage.copy(memory, as: table, from: reference.storage)
+    }
+
+    private mutating func makePresent(_ field: Field) {
+        _ = reference.mutableFields(as: table)
+        switch Int(field.pointee.presence) {
+        case LIFELINE_PRESENCE_FLAG:
+            quantifier(of: field).storeBytes(of: 1, as: UInt32.self)
+        case LIFELINE_PRESENCE_ONEOF where !lifeline_is_present(field, memory):
+            // The place holds a value of another type.
+            place(of: field, at: nil)
+                .initializeMemory(as: UInt8.self, repeating: 0, count: lifeline_value_size(field))
+            quantifier(of: field).storeBytes(of: field.pointee.number, as: UInt32.self)
+        default: break
+        }
+    }
+
+    private func setCount(of field: Field, to count: Int) {
+        quantifier(of: field).storeBytes(of: count, as: Int.self)
+    }
+
+    private func quantifier(of field: Field) -> UnsafeMutableRawPointer {
+        memory + Int(field.pointee.quantifier_offset)
+    }
+}

@@ -1,0 +1,74 @@
+/// Why files cannot be added to a pool of descriptors.
+public struct DescriptorError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The kind of failure. More kinds may be added: give a `switch` over them a default.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        private enum Kind: String, Sendable {
+            case malformed, limitExceeded, unsupportedEdition
+            case missingImport, cyclicImport, duplicateFile
+            case invalidName, duplicateName, unknownType
+            case invalidNumber, duplicateNumber, overlappingRanges
+            case invalidField, invalidEnum, invalidDefault
+        }
+        private let kind: Kind
+
+        /// The bytes are no file descriptors.
+        public static let malformed = Self(kind: .malformed)
+        /// There are more or larger things than ``DescriptorLimits`` allow.
+        public static let limitExceeded = Self(kind: .limitExceeded)
+        /// A file is of a syntax or edition that is not known.
+        public static let unsupportedEdition = Self(kind: .unsupportedEdition)
+        /// A file imports one that is neither added nor in the pool.
+        public static let missingImport = Self(kind: .missingImport)
+        /// A file imports itself, directly or by way of others.
+        public static let cyclicImport = Self(kind: .cyclicImport)
+        /// Another file with the same name, and with another content, is in the pool.
+        public static let duplicateFile = Self(kind: .duplicateFile)
+        /// A name is no identifier.
+        public static let invalidName = Self(kind: .invalidName)
+        /// Something else has the same full name.
+        public static let duplicateName = Self(kind: .duplicateName)
+        /// A type that is used is not declared by the file or what it imports, or is of another kind.
+        public static let unknownType = Self(kind: .unknownType)
+        /// The number of a field, or of a range, is none that there can be.
+        public static let invalidNumber = Self(kind: .invalidNumber)
+        /// Two fields, or two values of an enum, have the same number.
+        public static let duplicateNumber = Self(kind: .duplicateNumber)
+        /// Ranges of reserved numbers or of extensions overlap, or a field is in one of them.
+        public static let overlappingRanges = Self(kind: .overlappingRanges)
+        /// A field, extension, oneof or map is declared in a way that makes no sense.
+        public static let invalidField = Self(kind: .invalidField)
+        /// An enum has no values, or is open and does not begin with 0.
+        public static let invalidEnum = Self(kind: .invalidEnum)
+        /// A default is no value of its field's type, or of a field that can have none.
+        public static let invalidDefault = Self(kind: .invalidDefault)
+
+        public var description: String { kind.rawValue }
+    }
+
+    public var code: Code
+    /// What is wrong, with the file and the full name of the declaration.
+    public var message: String
+
+    public init(code: Code, message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    public var description: String { "\(code): \(message)" }
+}
+
+/// How much may be added to a pool at once. Descriptors from a peer can be made to cost much; these limits bound that.
+public struct DescriptorLimits: Hashable, Sendable {
+    /// The bytes of the encoded files, and of all full names together. 64 MiB by default.
+    public var byteCount = 64 << 20
+    /// Files. 20,000 by default.
+    public var fileCount = 20_000
+    /// Messages, enums, services and oneofs. 200,000 by default.
+    public var typeCount = 200_000
+    /// Fields, extensions, values of enums and methods. 1,000,000 by default.
+    public var memberCount = 1_000_000
+    /// How deep messages may be declared inside each other. 32 by default, as for protoc.
+    public var depth = 32
+
+    public init() {}
+}

@@ -1,0 +1,245 @@
+public import LifelineDescriptorTypes
+public import LifelineMessages
+
+/// Descriptors of messages, enums, services and extensions, by their full names.
+///
+/// A pool is made from a `FileDescriptorSet`, as `protoc --include_imports --descriptor_set_out` writes, or from types
+/// that are linked into the program:
+///
+///     let pool = try DescriptorPool(serializedFileSet: bytes)
+///     let type = pool.message(named: "sample.chat.v1.ChatMessage")
+///
+/// It is a value: adding files to a copy leaves the original as it is. Descriptors keep what they need alive.
+public struct DescriptorPool: Sendable {
+    /// The files that were added at once, in that order.
+    private var storages: [DescriptorStorage] = []
+
+    /// A pool without files.
+    public init() {}
+
+    /// A pool with the files of a set. Throws as ``add(_:limits:)`` does.
+    public init(
+        _ set: Google_Protobuf_FileDescriptorSet,
+        limits: DescriptorLimits = DescriptorLimits()
+    ) throws(DescriptorError) {
+        try add(set, limits: limits)
+    }
+
+    /// A pool with the files of an encoded `google.protobuf.FileDescriptorSet`. Throws as ``add(_:limits:)`` does.
+    public init(
+        serializedFileSet bytes: some Sequence<UInt8>,
+        limits: DescriptorLimits = DescriptorLimits()
+    ) throws(DescriptorError) {
+        try add(serializedFileSet: bytes, limits: limits)
+    }
+
+    /// A pool with the files that declare these linked types, and all that they import and that is linked.
+    ///
+    /// What is imported only for options is not linked. Extensions of messages that are not linked have no
+    /// ``FieldDescriptor/containingType``.
+    public init(_ types: [any Message.Type]) {
+        for type in types { add(LinkedFiles.storages(behind: type._table)) }
+    }
+
+    private mutating func add(_ linked: [DescriptorStorage]) {
+        for storage in linked where !storages.contains(where: { $0 === storage }) { storages.append(storage) }
+    }
+
+    /// Adds the files of a set. They may stand in any order, and import those that the pool has. Files that the pool has
+    /// already are passed over.
+    ///
+    /// - Throws: ``DescriptorError``, which names the file and the declaration that is wrong. The pool is then as it was.
+    public mutating func add(
+        _ set: Google_Protobuf_FileDescriptorSet,
+        limits: DescriptorLimits = DescriptorLimits()
+    ) throws(DescriptorError) {
+        guard set.file.count <= limits.fileCount else {
+            throw DescriptorError(
+                code: .limitExceeded,
+                message: "The set has \(set.file.count) files, more than \(limits.fileCount). "
+                    + "Raise DescriptorLimits.fileCount if that is legitimate."
+            )
+        }
+        var order = ImportOrder()
+        for file in set.file {
+            if let other = self.file(named: file.name)?.proto {
+                try Self.checkEquality(of: file, and: other)
+            } else if let other = order.file(named: file.name) {
+                try Self.checkEquality(of: file, and: other)
+            } else {
+                order.add(file)
+            }
+        }
+        var builder = DescriptorBuilder(earlier: storages, limits: limits)
+        try builder.build(try order.sorted())
+        if !builder.storage.files.isEmpty { storages.append(builder.storage) }
+    }
+
+    /// Adds the files of an encoded `google.protobuf.FileDescriptorSet`. See ``add(_:limits:)``.
+    public mutating func add(
+        serializedFileSet bytes: some Sequence<UInt8>,
+        limits: DescriptorLimits = DescriptorLimits()
+    ) throws(DescriptorError) {
+        let bytes = Array(bytes)
+        guard bytes.count <= limits.byteCount else {
+            throw DescriptorError(
+                code: .limitExceeded,
+                message: "The set has \(bytes.count) bytes, more than \(limits.byteCount). "
+                    + "Raise DescriptorLimits.byteCount if that is legitimate."
+            )
+        }
+        let set: Google_Protobuf_FileDescriptorSet
+        do {
+            set = try Google_Protobuf_FileDescriptorSet(serializedBytes: bytes)
+        } catch {
+            throw DescriptorError(code: .malformed, message: "The bytes are no FileDescriptorSet. \(error.message)")
+        }
+        try add(set, limits: limits)
+    }
+
+    private static func checkEquality(
+        of file: Google_Protobuf_FileDescriptorProto,
+        and other: Google_Protobuf_FileDescriptorProto
+    ) throws(DescriptorError) {
+        if file.normalized == other.normalized { return }
+        throw DescriptorError(
+            code: .duplicateFile,
+            message: "\(file.name): there is another file with this name, and with another content."
+        )
+    }
+}
+
+// MARK: - Looking up
+
+extension DescriptorPool {
+    /// The files, those that are imported before those that import them.
+    public var files: [FileDescriptor] {
+        storages.flatMap { storage in storage.files.indices.map { FileDescriptor(storage: storage, index: $0) } }
+    }
+
+    /// The file with this path, by which others import it.
+    public func file(named path: String) -> FileDescriptor? {
+        for storage in storages.reversed() {
+            if let index = storage.filesByPath[path] { return FileDescriptor(storage: storage, index: index) }
+        }
+        return nil
+    }
+
+    /// The message with this full name, such as `google.protobuf.Timestamp`.
+    public func message(named name: String) -> MessageDescriptor? {
+        guard case (.message(let index), let storage)? = symbol(named: name) else { return nil }
+        return MessageDescriptor(storage: storage, index: index)
+    }
+
+    /// The enum with this full name.
+    public func enumeration(named name: String) -> EnumDescriptor? {
+        guard case (.enumeration(let index), let storage)? = symbol(named: name) else { return nil }
+        return EnumDescriptor(storage: storage, index: index)
+    }
+
+    /// The service with this full name.
+    public func service(named name: String) -> ServiceDescriptor? {
+        guard case (.service(let index), let storage)? = symbol(named: name) else { return nil }
+        return ServiceDescriptor(storage: storage, index: index)
+    }
+
+    /// The extension with this full name: that of the scope in which it is declared, and its own.
+    public func `extension`(named name: String) -> FieldDescriptor? {
+        guard case (.field(let index), let storage)? = symbol(named: name), storage.fields[index].isExtension else {
+            return nil
+        }
+        return FieldDescriptor(storage: storage, index: index)
+    }
+
+    /// The extension of a message with this number.
+    public func `extension`(of message: MessageDescriptor, number: Int) -> FieldDescriptor? {
+        guard let number = Int32(exactly: number) else { return nil }
+        let key = DescriptorStorage.ExtensionKey(message: message.fullName, number: number)
+        for storage in storages {
+            if let index = storage.extensions[key] { return FieldDescriptor(storage: storage, index: index) }
+        }
+        return nil
+    }
+
+    private func symbol(named name: String) -> (DescriptorStorage.Symbol, DescriptorStorage)? {
+        for storage in storages.reversed() {
+            if let symbol = storage.symbols[name] { return (symbol, storage) }
+        }
+        return nil
+    }
+}
+
+// MARK: - Files
+
+/// Sorts files so that each stands behind those that it imports.
+private struct ImportOrder {
+    private var files: [Google_Protobuf_FileDescriptorProto] = []
+    private var indices: [String: Int] = [:]
+
+    mutating func add(_ file: Google_Protobuf_FileDescriptorProto) {
+        indices[file.name] = files.count
+        files.append(file)
+    }
+
+    func file(named name: String) -> Google_Protobuf_FileDescriptorProto? { indices[name].map { files[$0] } }
+
+    /// The files in order. Imports that are not among them are passed over.
+    func sorted() throws(DescriptorError) -> [Google_Protobuf_FileDescriptorProto] {
+        enum State { case new, begun, done }
+        var states = [State](repeating: .new, count: files.count)
+        var sorted: [Google_Protobuf_FileDescriptorProto] = []
+        for first in files.indices where states[first] == .new {
+            // The files on the way, with how many of its imports were visited. A loop, because chains can be long.
+            var path = [(file: first, visited: 0)]
+            states[first] = .begun
+            while let (file, visited) = path.last {
+                guard visited < files[file].dependency.count else {
+                    states[file] = .done
+                    sorted.append(files[file])
+                    path.removeLast()
+                    continue
+                }
+                path[path.count - 1].visited += 1
+                guard let next = indices[files[file].dependency[visited]] else { continue }
+                switch states[next] {
+                case .new:
+                    states[next] = .begun
+                    path.append((next, 0))
+                case .begun:
+                    throw DescriptorError(
+                        code: .cyclicImport,
+                        message: "\(files[next].name): the file imports itself, by way of \(files[file].name)."
+                    )
+                case .done: break
+                }
+            }
+        }
+        return sorted
+    }
+}
+
+extension Google_Protobuf_FileDescriptorProto {
+    /// Without what programs and sets have of the same file, or have not: comments, and names in JSON that follow from
+    /// the others.
+    fileprivate var normalized: Google_Protobuf_FileDescriptorProto {
+        var file = self
+        file.clearSourceCodeInfo()
+        for index in file.messageType.indices { file.messageType[index].removeImpliedNames() }
+        for index in file.extension.indices { file.extension[index].removeImpliedName() }
+        return file
+    }
+}
+
+extension Google_Protobuf_DescriptorProto {
+    fileprivate mutating func removeImpliedNames() {
+        for index in field.indices { field[index].removeImpliedName() }
+        for index in `extension`.indices { `extension`[index].removeImpliedName() }
+        for index in nestedType.indices { nestedType[index].removeImpliedNames() }
+    }
+}
+
+extension Google_Protobuf_FieldDescriptorProto {
+    fileprivate mutating func removeImpliedName() {
+        if hasJsonName, jsonName == name.camelCased { clearJsonName() }
+    }
+}

@@ -1,0 +1,240 @@
+internal import CLifelineMessages
+internal import LifelineDescriptorTypes
+internal import LifelineMessages
+
+/// The files that were added to a pool at once, with all that they declare. Descriptors are a reference to one and an
+/// index in it.
+///
+/// Declarations refer to each other by index, so that there is no circle of references; and all files that are added at
+/// once are in one storage, so that freeing a long chain of imports needs no recursion.
+final class DescriptorStorage: @unchecked Sendable {
+    // @unchecked Sendable, because nothing is changed once `DescriptorBuilder` is done.
+
+    var files: [File] = []
+    /// Each directly followed by those nested in it.
+    var messages: [Message] = []
+    /// Those of one message stand together, as they were declared; and so do the extensions of one scope.
+    var fields: [Field] = []
+    var oneofs: [Oneof] = []
+    var enums: [Enum] = []
+    var values: [EnumValue] = []
+    var services: [Service] = []
+    var methods: [Method] = []
+    /// By full name.
+    var symbols: [String: Symbol] = [:]
+    var extensions: [ExtensionKey: Int] = [:]
+    var filesByPath: [String: Int] = [:]
+    /// The memory of the tables, which are made for messages whose types are not linked.
+    var tables: TableMemory?
+
+    /// Where something is: in this storage, or in one that was there before.
+    struct Place {
+        /// Nil for this one.
+        var storage: DescriptorStorage?
+        var index: Int
+    }
+
+    /// What a full name stands for.
+    enum Symbol {
+        case package
+        case message(Int)
+        case field(Int)
+        case oneof(Int)
+        case enumeration(Int)
+        case value(Int)
+        case service(Int)
+        case method(Int)
+    }
+
+    /// Where something is declared: at the top level of a file, or in a message.
+    enum Scope {
+        case file(Int)
+        case message(Int)
+    }
+
+    struct ExtensionKey: Hashable {
+        /// The full name of the message that is extended.
+        let message: String
+        let number: Int32
+    }
+
+    struct File {
+        let proto: Google_Protobuf_FileDescriptorProto
+        let edition: Google_Protobuf_Edition
+        let features: Features
+        /// Nil for a file that is imported, but not linked.
+        var dependencies: [Place?] = []
+        var messages: [Int] = []
+        var enums: [Int] = []
+        var extensions = 0..<0
+        var services = 0..<0
+        /// Positions and comments, by the path of a declaration.
+        var locations: [[Int32]: Google_Protobuf_SourceCodeInfo.Location] = [:]
+    }
+
+    struct Message {
+        let proto: Google_Protobuf_DescriptorProto
+        let fullName: String
+        let file: Int
+        let scope: Scope
+        /// Among those of its scope.
+        let position: Int
+        let features: Features
+        var messages: [Int] = []
+        var enums: [Int] = []
+        var fields = 0..<0
+        var extensions = 0..<0
+        var oneofs = 0..<0
+        /// The fields by number, as they stand in the table.
+        var fieldsByNumber: [Int] = []
+        /// Set when the tables are made.
+        var table: UnsafePointer<MessageTable>?
+    }
+
+    struct Field {
+        let proto: Google_Protobuf_FieldDescriptorProto
+        let file: Int
+        let scope: Scope
+        let position: Int
+        let isExtension: Bool
+        let features: Features
+        var jsonName: String
+        /// The message that has the field, or which an extension extends; nil for one that is not linked.
+        var containingType: Place?
+        var type: FieldType
+        /// The message or enum.
+        var typePlace: Place?
+        var isMap = false
+        /// In the storage, even of an `optional` field of proto3.
+        var oneof: Int?
+        var defaultValue: FieldValue?
+        /// Among the fields by number.
+        var tableIndex = 0
+
+        var isRepeated: Bool { proto.label == .repeated }
+    }
+
+    struct Oneof {
+        let proto: Google_Protobuf_OneofDescriptorProto
+        let message: Int
+        let position: Int
+        var fields: [Int] = []
+        /// Whether protoc made it up for an `optional` field of proto3.
+        var isSynthetic = false
+    }
+
+    struct Enum {
+        let proto: Google_Protobuf_EnumDescriptorProto
+        let fullName: String
+        let file: Int
+        let scope: Scope
+        let position: Int
+        let isClosed: Bool
+        var values = 0..<0
+    }
+
+    struct EnumValue {
+        let proto: Google_Protobuf_EnumValueDescriptorProto
+        let enumeration: Int
+        let position: Int
+    }
+
+    struct Service {
+        let proto: Google_Protobuf_ServiceDescriptorProto
+        let fullName: String
+        let file: Int
+        let position: Int
+        var methods = 0..<0
+    }
+
+    struct Method {
+        let proto: Google_Protobuf_MethodDescriptorProto
+        let service: Int
+        let position: Int
+        /// Nil when the file is not linked.
+        var input: Place?
+        var output: Place?
+    }
+
+    /// The full name of a scope, with a dot behind it; empty for a file without a package.
+    func prefix(of scope: Scope) -> String {
+        let name =
+            switch scope {
+            case .file(let index): files[index].proto.package
+            case .message(let index): messages[index].fullName
+            }
+        return name.isEmpty ? "" : name + "."
+    }
+
+    func fullName(ofField index: Int) -> String { prefix(of: fields[index].scope) + fields[index].proto.name }
+
+    // MARK: Paths, as SourceCodeInfo counts: field numbers of descriptor.proto and indices.
+
+    func path(ofMessage index: Int) -> [Int32] {
+        path(of: messages[index].scope, atTopLevel: 4, inMessage: 3, at: messages[index].position)
+    }
+
+    func path(ofField index: Int) -> [Int32] {
+        let field = fields[index]
+        return path(of: field.scope, atTopLevel: 7, inMessage: field.isExtension ? 6 : 2, at: field.position)
+    }
+
+    func path(ofEnum index: Int) -> [Int32] {
+        path(of: enums[index].scope, atTopLevel: 5, inMessage: 4, at: enums[index].position)
+    }
+
+    private func path(of scope: Scope, atTopLevel outer: Int32, inMessage inner: Int32, at position: Int) -> [Int32] {
+        switch scope {
+        case .file: [outer, Int32(position)]
+        case .message(let message): path(ofMessage: message) + [inner, Int32(position)]
+        }
+    }
+}
+
+/// By identity.
+extension DescriptorStorage: Hashable {
+    static func == (left: DescriptorStorage, right: DescriptorStorage) -> Bool { left === right }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(ObjectIdentifier(self))
+    }
+}
+
+extension DescriptorStorage.Place {
+    /// The message at this place, as seen from `storage`.
+    func message(from storage: DescriptorStorage) -> MessageDescriptor {
+        MessageDescriptor(storage: self.storage ?? storage, index: index)
+    }
+
+    func enumeration(from storage: DescriptorStorage) -> EnumDescriptor {
+        EnumDescriptor(storage: self.storage ?? storage, index: index)
+    }
+}
+
+/// The type of a field, as in `FieldDescriptorProto`. Fields of a group are of the type `message`: see
+/// ``FieldDescriptor/isDelimited``.
+public enum FieldType: Int, Hashable, Sendable, CaseIterable {
+    case double = 1
+    case float = 2
+    case int64 = 3
+    case uint64 = 4
+    case int32 = 5
+    case fixed64 = 6
+    case fixed32 = 7
+    case bool = 8
+    case string = 9
+    case message = 11
+    case bytes = 12
+    case uint32 = 13
+    case enumeration = 14
+    case sfixed32 = 15
+    case sfixed64 = 16
+    case sint32 = 17
+    case sint64 = 18
+
+    /// Whether many can be packed: all but strings, bytes and messages.
+    var isPackable: Bool { self != .string && self != .bytes && self != .message }
+
+    /// Whether a map can have keys of it.
+    var isKey: Bool { isPackable && self != .double && self != .float && self != .enumeration || self == .string }
+}

@@ -1,0 +1,32 @@
+public import LifelineMessages
+public import LifelineWellKnownTypes
+
+extension DynamicMessage {
+    /// Clears all fields but those of a mask. A mask without paths keeps all. Unknown fields stay.
+    public mutating func trim(keeping mask: Google_Protobuf_FieldMask) {
+        content.trim(keeping: mask)
+    }
+
+    /// Merges the fields of a mask from another message with the same descriptor. See
+    /// `Message.merge(from:fieldMask:options:)`.
+    ///
+    /// - Throws: `MessageError`: `typeMismatch` for a message with another descriptor, or what merging throws.
+    public mutating func merge(
+        from source: DynamicMessage,
+        fieldMask: Google_Protobuf_FieldMask,
+        options: FieldMaskMergeOptions = FieldMaskMergeOptions()
+    ) throws(MessageError) {
+        guard source.descriptor.table == descriptor.table else {
+            throw MessageError(
+                code: .typeMismatch,
+                message: "A \(source.descriptor.fullName) cannot be merged into this \(descriptor.fullName)."
+            )
+        }
+        try content.merge(from: source.content, fieldMask: fieldMask, options: options)
+    }
+}
+
+extension Google_Protobuf_FieldMask {
+    /// Whether each path leads to a field of a message type. Only its last part may name a repeated field or a map.
+    public func isValid(for type: MessageDescriptor) -> Bool { FieldPaths.areValid(paths, for: type.table) }
+}

@@ -1,0 +1,183 @@
+public import LifelineMessages
+
+/// A message whose type is known only at run time.
+///
+/// It is a value, and has the same memory as a generated message: the same code decodes and encodes both. A generated
+/// message is viewed as a dynamic one without being copied, and back.
+///
+///     var message = DynamicMessage(type)
+///     try message.set("text", to: .string("hello"))
+///     let bytes = try message.serializedBytes()
+public struct DynamicMessage: Hashable, Sendable {
+    /// Describes the type of the message.
+    public let descriptor: MessageDescriptor
+    var content: TableMessage
+
+    init(_ descriptor: MessageDescriptor, _ content: TableMessage) {
+        (self.descriptor, self.content) = (descriptor, content)
+    }
+
+    /// A message with no field set.
+    public init(_ descriptor: MessageDescriptor) {
+        self.init(descriptor, TableMessage(descriptor.table))
+    }
+
+    /// A generated message, which shares its memory.
+    public init(_ message: some Message) {
+        self.init(MessageDescriptor(type(of: message)), TableMessage(message))
+    }
+
+    /// The message as one of a generated type with the same full name.
+    ///
+    /// A message that was made with the descriptor of the linked type shares its memory. Any other is encoded and
+    /// decoded.
+    ///
+    /// - Throws: `MessageError`: `typeMismatch` for another full name, or what encoding and decoding throw.
+    public func message<M: Message>(as: M.Type = M.self) throws(MessageError) -> M {
+        if content.table == M._table { return content.message(as: M.self) }
+        guard descriptor.fullName == M.protoMessageName else {
+            throw MessageError(
+                code: .typeMismatch,
+                message: "This is a \(descriptor.fullName), not a \(M.protoMessageName)."
+            )
+        }
+        return try M(serializedBytes: content.serializedBytes(partial: true), partial: true)
+    }
+
+    /// Two messages are equal when they have the same descriptor, and the same fields present with the same values, as
+    /// for generated messages.
+    public static func == (left: DynamicMessage, right: DynamicMessage) -> Bool { left.content == right.content }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(content)
+    }
+}
+
+// MARK: - Encoding
+
+extension DynamicMessage {
+    /// Decodes a message. See `Message.init(serializedBytes:partial:options:)`.
+    public init(
+        _ descriptor: MessageDescriptor,
+        serializedBytes bytes: some Sequence<UInt8>,
+        partial: Bool = false,
+        options: DecodingOptions = DecodingOptions()
+    ) throws(MessageError) {
+        self = try withContiguousBytes(of: bytes) { (bytes) throws(MessageError) in
+            let content = try TableMessage(
+                serializedBytes: bytes,
+                as: descriptor.table,
+                partial: partial,
+                options: options
+            )
+            return DynamicMessage(descriptor, content)
+        }
+    }
+
+    /// Merges an encoded message into this one. See `Message.merge(serializedBytes:partial:options:)`.
+    public mutating func merge(
+        serializedBytes bytes: some Sequence<UInt8>,
+        partial: Bool = false,
+        options: DecodingOptions = DecodingOptions()
+    ) throws(MessageError) {
+        var merged = content
+        try withContiguousBytes(of: bytes) { (bytes) throws(MessageError) in
+            try merged.merge(serializedBytes: bytes, partial: partial, options: options)
+        }
+        content = merged
+    }
+
+    /// The encoded message. See `Message.serializedBytes(partial:)`.
+    public func serializedBytes(partial: Bool = false) throws(MessageError) -> [UInt8] {
+        try content.serializedBytes(partial: partial)
+    }
+
+    /// Calls `body` with the encoded message behind its length as a varint. The memory is valid for the time of the call.
+    public func withDelimitedBytes<Result>(
+        partial: Bool = false,
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) throws -> Result {
+        try content.withDelimitedBytes(partial: partial, body)
+    }
+
+    /// Whether every `required` field is set, in this message and in all below it.
+    public var isInitialized: Bool { content.isInitialized }
+
+    /// The fields that the message type does not know, with their tags: extensions are among them.
+    public var unknownFields: [UInt8] { content.unknownFields }
+
+    /// Removes the fields that the message type does not know, but not those of submessages.
+    public mutating func removeUnknownFields() {
+        content.removeUnknownFields()
+    }
+}
+
+// MARK: - JSON and text
+
+extension DynamicMessage: CustomDebugStringConvertible {
+    /// Reads a message from JSON. See `Message.init(jsonString:partial:options:)`.
+    public init(
+        _ descriptor: MessageDescriptor,
+        jsonString: String,
+        partial: Bool = false,
+        options: JSONDecodingOptions = JSONDecodingOptions()
+    ) throws(MessageError) {
+        try self.init(descriptor, jsonUTF8Bytes: jsonString.utf8, partial: partial, options: options)
+    }
+
+    /// Reads a message from JSON in UTF-8. See `Message.init(jsonString:partial:options:)`.
+    public init(
+        _ descriptor: MessageDescriptor,
+        jsonUTF8Bytes bytes: some Sequence<UInt8>,
+        partial: Bool = false,
+        options: JSONDecodingOptions = JSONDecodingOptions()
+    ) throws(MessageError) {
+        self = try withContiguousBytes(of: bytes) { (bytes) throws(MessageError) in
+            let content = try TableMessage(
+                jsonUTF8Bytes: bytes,
+                as: descriptor.table,
+                partial: partial,
+                options: options
+            )
+            return DynamicMessage(descriptor, content)
+        }
+    }
+
+    /// The message as JSON, in one line. See `Message.jsonString(options:)`.
+    public func jsonString(options: JSONEncodingOptions = JSONEncodingOptions()) throws(MessageError) -> String {
+        try content.jsonString(options)
+    }
+
+    /// The message as JSON, in one line, in UTF-8. See `Message.jsonString(options:)`.
+    public func jsonUTF8Bytes(options: JSONEncodingOptions = JSONEncodingOptions()) throws(MessageError) -> [UInt8] {
+        try content.jsonUTF8Bytes(options)
+    }
+
+    /// Reads a message from text format. See `Message.init(textFormatString:partial:options:)`.
+    public init(
+        _ descriptor: MessageDescriptor,
+        textFormatString text: String,
+        partial: Bool = false,
+        options: TextFormatDecodingOptions = TextFormatDecodingOptions()
+    ) throws(MessageError) {
+        self = try withContiguousBytes(of: text.utf8) { (bytes) throws(MessageError) in
+            let content = try TableMessage(
+                textFormat: bytes,
+                as: descriptor.table,
+                partial: partial,
+                options: options
+            )
+            return DynamicMessage(descriptor, content)
+        }
+    }
+
+    /// The message in text format. See `Message.textFormatString(options:)`.
+    public func textFormatString(options: TextFormatEncodingOptions = TextFormatEncodingOptions()) -> String {
+        content.textFormatString(options)
+    }
+
+    public var debugDescription: String {
+        let text = textFormatString()
+        return text.isEmpty ? "\(descriptor.fullName) {}" : "\(descriptor.fullName) {\n\(text)}"
+    }
+}

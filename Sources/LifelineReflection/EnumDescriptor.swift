@@ -1,0 +1,51 @@
+public import LifelineDescriptorTypes
+
+/// Describes an enum.
+public struct EnumDescriptor: Hashable, Sendable {
+    let storage: DescriptorStorage
+    let index: Int
+
+    private var enumeration: DescriptorStorage.Enum { storage.enums[index] }
+
+    /// The name without those of the package and the messages around it.
+    public var name: String { enumeration.proto.name }
+    /// The name with the package.
+    public var fullName: String { enumeration.fullName }
+    public var file: FileDescriptor { FileDescriptor(storage: storage, index: enumeration.file) }
+    /// The message in which it is declared; nil at the top level of a file.
+    public var containingType: MessageDescriptor? { storage.message(of: enumeration.scope) }
+    /// Whether numbers that the enum does not declare become unknown fields, as in proto2.
+    public var isClosed: Bool { enumeration.isClosed }
+    /// Options, with custom ones as unknown fields.
+    public var options: Google_Protobuf_EnumOptions { enumeration.proto.options }
+    public var comments: DescriptorComments { file.comments(at: storage.path(ofEnum: index)) }
+    public var proto: Google_Protobuf_EnumDescriptorProto { enumeration.proto }
+
+    /// The values, as they were declared.
+    public var values: [EnumValueDescriptor] {
+        enumeration.values.map { EnumValueDescriptor(storage: storage, index: $0) }
+    }
+
+    /// The value with this name.
+    public func value(named name: String) -> EnumValueDescriptor? { values.first { $0.name == name } }
+
+    /// The first value that was declared with this number.
+    public func value(number: Int) -> EnumValueDescriptor? { values.first { $0.number == number } }
+}
+
+/// Describes a value of an enum.
+public struct EnumValueDescriptor: Hashable, Sendable {
+    let storage: DescriptorStorage
+    let index: Int
+
+    private var value: DescriptorStorage.EnumValue { storage.values[index] }
+
+    public var name: String { value.proto.name }
+    public var number: Int { Int(value.proto.number) }
+    public var enumeration: EnumDescriptor { EnumDescriptor(storage: storage, index: value.enumeration) }
+    /// Options, with custom ones as unknown fields.
+    public var options: Google_Protobuf_EnumValueOptions { value.proto.options }
+    public var comments: DescriptorComments {
+        enumeration.file.comments(at: storage.path(ofEnum: value.enumeration) + [2, Int32(value.position)])
+    }
+}

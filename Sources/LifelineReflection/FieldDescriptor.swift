@@ -1,0 +1,89 @@
+internal import CLifelineMessages
+public import LifelineDescriptorTypes
+internal import LifelineMessages
+
+/// Describes a field of a message, or an extension.
+public struct FieldDescriptor: Hashable, Sendable {
+    let storage: DescriptorStorage
+    let index: Int
+
+    private var field: DescriptorStorage.Field {
+        _read { yield storage.fields[index] }
+    }
+
+    /// The name in the .proto file.
+    public var name: String { field.proto.name }
+    /// The name with that of the message, or of the scope in which an extension is declared.
+    public var fullName: String { storage.fullName(ofField: index) }
+    /// The name in JSON.
+    public var jsonName: String { field.jsonName }
+    public var number: Int { Int(field.proto.number) }
+    public var file: FileDescriptor { FileDescriptor(storage: storage, index: field.file) }
+    /// Options, with custom ones as unknown fields.
+    public var options: Google_Protobuf_FieldOptions { field.proto.options }
+    public var comments: DescriptorComments { file.comments(at: storage.path(ofField: index)) }
+    public var proto: Google_Protobuf_FieldDescriptorProto { field.proto }
+
+    // MARK: Where it is
+
+    /// The message that has the field, or which an extension extends; nil for one that is not linked.
+    public var containingType: MessageDescriptor? { field.containingType?.message(from: storage) }
+    /// Whether it is an extension. Messages have those among their unknown fields.
+    public var isExtension: Bool { field.isExtension }
+    /// The message in which an extension is declared; nil at the top level of a file, and for fields.
+    public var extensionScope: MessageDescriptor? { field.isExtension ? storage.message(of: field.scope) : nil }
+    /// The oneof that it is in, if it was declared in one.
+    public var containingOneof: OneofDescriptor? {
+        guard let oneof = field.oneof, !storage.oneofs[oneof].isSynthetic else { return nil }
+        return OneofDescriptor(storage: storage, index: oneof)
+    }
+
+    // MARK: What it holds
+
+    /// The type of the value, or of each element of a repeated field. A map's is `message`.
+    public var type: FieldType { field.type }
+    /// Whether it is a repeated field or a map.
+    public var isRepeated: Bool { field.isRepeated }
+    public var isMap: Bool { field.isMap }
+    /// Whether it has to be set for a message to be complete.
+    public var isRequired: Bool { field.isRequired }
+    /// Whether elements are encoded together, with one tag.
+    public var isPacked: Bool { field.isPacked }
+    /// Whether messages are encoded between two tags, as groups of proto2 are.
+    public var isDelimited: Bool { field.isGroup(in: storage) }
+    /// Whether a string has to be UTF-8.
+    public var validatesUTF8: Bool { field.type == .string && field.features.validatesUTF8 }
+    /// Whether a message says of the field that it is set, even to the default.
+    public var hasPresence: Bool {
+        if field.isRepeated { return false }
+        return field.type == .message || field.oneof != nil || field.isExtension || field.features.presence != .implicit
+    }
+
+    /// The type of the messages; nil for other fields. Of a map, it is that of the entries.
+    public var messageType: MessageDescriptor? {
+        guard field.type == .message else { return nil }
+        if let place = field.typePlace { return place.message(from: storage) }
+        // Its file is imported by way of one that is not linked.
+        let field = containingType?.table.fields[tableIndex]
+        return field?.message.map(LinkedFiles.message)
+    }
+    /// The type of the enum; nil for other fields, and where the enum is not linked.
+    public var enumType: EnumDescriptor? {
+        field.type == .enumeration ? field.typePlace?.enumeration(from: storage) : nil
+    }
+    /// The key of a map's entries; nil for other fields.
+    public var mapKey: FieldDescriptor? { field.isMap ? messageType?.field(at: 0) : nil }
+    /// The value of a map's entries; nil for other fields.
+    public var mapValue: FieldDescriptor? { field.isMap ? messageType?.field(at: 1) : nil }
+
+    /// The value of a field that is not set; nil for repeated fields and messages.
+    public var defaultValue: FieldValue? {
+        if field.isRepeated { return nil }
+        if let value = field.defaultValue { return value }
+        if field.type == .enumeration { return .enumeration(Int32(enumType?.values.first?.number ?? 0)) }
+        return FieldValue(zeroOf: field.type)
+    }
+
+    /// The field's index in the table of its message.
+    var tableIndex: Int { field.tableIndex }
+}

@@ -1,0 +1,61 @@
+public import LifelineDescriptorTypes
+
+// A descriptor is a reference to the storage that has what it describes, and costs nothing to copy. Two are equal when
+// they describe the same declaration of the same pool.
+
+/// Describes a .proto file.
+public struct FileDescriptor: Hashable, Sendable {
+    let storage: DescriptorStorage
+    let index: Int
+
+    private var file: DescriptorStorage.File { storage.files[index] }
+
+    /// The path by which other files import it, such as `google/protobuf/timestamp.proto`.
+    public var name: String { file.proto.name }
+    /// The package; empty without one.
+    public var package: String { file.proto.package }
+    /// The edition; `proto2` and `proto3` for files of those syntaxes.
+    public var edition: Google_Protobuf_Edition { file.edition }
+    /// Options, with custom ones as unknown fields.
+    public var options: Google_Protobuf_FileOptions { file.proto.options }
+    /// The file as it was added: for linked files without comments.
+    public var proto: Google_Protobuf_FileDescriptorProto { file.proto }
+
+    /// The files that it imports. Those that are not linked are left out.
+    public var dependencies: [FileDescriptor] {
+        file.dependencies.compactMap { place in
+            place.map { FileDescriptor(storage: $0.storage ?? storage, index: $0.index) }
+        }
+    }
+    /// The messages at its top level.
+    public var messages: [MessageDescriptor] { file.messages.map { MessageDescriptor(storage: storage, index: $0) } }
+    /// The enums at its top level.
+    public var enums: [EnumDescriptor] { file.enums.map { EnumDescriptor(storage: storage, index: $0) } }
+    public var services: [ServiceDescriptor] {
+        file.services.map { ServiceDescriptor(storage: storage, index: $0) }
+    }
+    /// The extensions that are declared at its top level.
+    public var extensions: [FieldDescriptor] {
+        file.extensions.map { FieldDescriptor(storage: storage, index: $0) }
+    }
+
+    func comments(at path: [Int32]) -> DescriptorComments {
+        guard let location = file.locations[path] else { return DescriptorComments() }
+        return DescriptorComments(
+            leading: location.leadingComments,
+            trailing: location.trailingComments,
+            detached: Array(location.leadingDetachedComments)
+        )
+    }
+}
+
+/// The comments of a declaration, without the signs that begin them. Empty where a file came without comments, as linked
+/// files and sets without `--include_source_info` do.
+public struct DescriptorComments: Hashable, Sendable {
+    /// Directly before the declaration.
+    public var leading = ""
+    /// Directly behind it.
+    public var trailing = ""
+    /// Before the leading comment, each with an empty line behind it.
+    public var detached: [String] = []
+}

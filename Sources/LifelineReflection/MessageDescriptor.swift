@@ -1,0 +1,104 @@
+internal import CLifelineMessages
+public import LifelineDescriptorTypes
+public import LifelineMessages
+
+/// Describes a message type.
+public struct MessageDescriptor: Hashable, Sendable {
+    let storage: DescriptorStorage
+    let index: Int
+
+    init(storage: DescriptorStorage, index: Int) {
+        (self.storage, self.index) = (storage, index)
+    }
+
+    /// Describes a linked message type.
+    public init<M: Message>(_ type: M.Type) {
+        self = LinkedFiles.message(M._table)
+    }
+
+    private var message: DescriptorStorage.Message {
+        _read { yield storage.messages[index] }
+    }
+
+    /// By which messages of the type are decoded and encoded. It lives as long as the storage.
+    var table: UnsafePointer<MessageTable> { message.table.unsafelyUnwrapped }
+
+    /// The name without those of the package and the messages around it.
+    public var name: String { message.proto.name }
+    /// The name with the package, such as `google.protobuf.Timestamp`.
+    public var fullName: String { message.fullName }
+    public var file: FileDescriptor { FileDescriptor(storage: storage, index: message.file) }
+    /// The message in which it is declared; nil at the top level of a file.
+    public var containingType: MessageDescriptor? { storage.message(of: message.scope) }
+    /// Options, with custom ones as unknown fields.
+    public var options: Google_Protobuf_MessageOptions { message.proto.options }
+    public var comments: DescriptorComments { file.comments(at: storage.path(ofMessage: index)) }
+    public var proto: Google_Protobuf_DescriptorProto { message.proto }
+
+    /// Whether this is the type of a map's entries, which protoc makes up.
+    public var isMapEntry: Bool { message.proto.options.mapEntry }
+    /// The fields, as they were declared.
+    public var fields: [FieldDescriptor] { message.fields.map { FieldDescriptor(storage: storage, index: $0) } }
+    /// The oneofs, without those that protoc makes up for `optional` fields of proto3.
+    public var oneofs: [OneofDescriptor] {
+        message.oneofs.filter { !storage.oneofs[$0].isSynthetic }.map { OneofDescriptor(storage: storage, index: $0) }
+    }
+    /// The messages that are declared in it, and the entries of its maps.
+    public var messages: [MessageDescriptor] { message.messages.map { MessageDescriptor(storage: storage, index: $0) } }
+    /// The enums that are declared in it.
+    public var enums: [EnumDescriptor] { message.enums.map { EnumDescriptor(storage: storage, index: $0) } }
+    /// The extensions that are declared in it, which may be of other messages.
+    public var extensions: [FieldDescriptor] { message.extensions.map { FieldDescriptor(storage: storage, index: $0) } }
+
+    /// The field with this name in the .proto file.
+    public func field(named name: String) -> FieldDescriptor? {
+        var name = name
+        return name.withUTF8 { table.fieldIndex(named: UnsafeRawBufferPointer($0)) }.map(field(at:))
+    }
+
+    /// The field with this number.
+    public func field(number: Int) -> FieldDescriptor? {
+        let fields = table.fields
+        var range = fields.indices
+        while !range.isEmpty {
+            let middle = range.lowerBound + range.count / 2
+            if fields[middle].number == number { return field(at: middle) }
+            range = fields[middle].number < number ? (middle + 1)..<range.upperBound : range.lowerBound..<middle
+        }
+        return nil
+    }
+
+    /// The oneof with this name.
+    public func oneof(named name: String) -> OneofDescriptor? { oneofs.first { $0.name == name } }
+
+    /// The field at this index of the table.
+    func field(at index: Int) -> FieldDescriptor {
+        FieldDescriptor(storage: storage, index: message.fieldsByNumber[index])
+    }
+}
+
+extension DescriptorStorage {
+    /// The message that a declaration is in, if it is in one.
+    func message(of scope: Scope) -> MessageDescriptor? {
+        guard case .message(let index) = scope else { return nil }
+        return MessageDescriptor(storage: self, index: index)
+    }
+}
+
+/// Describes a oneof.
+public struct OneofDescriptor: Hashable, Sendable {
+    let storage: DescriptorStorage
+    let index: Int
+
+    private var oneof: DescriptorStorage.Oneof { storage.oneofs[index] }
+
+    public var name: String { oneof.proto.name }
+    public var containingType: MessageDescriptor { MessageDescriptor(storage: storage, index: oneof.message) }
+    /// The fields, of which at most one is set.
+    public var fields: [FieldDescriptor] { oneof.fields.map { FieldDescriptor(storage: storage, index: $0) } }
+    /// Options, with custom ones as unknown fields.
+    public var options: Google_Protobuf_OneofOptions { oneof.proto.options }
+    public var comments: DescriptorComments {
+        containingType.file.comments(at: storage.path(ofMessage: oneof.message) + [8, Int32(oneof.position)])
+    }
+}

@@ -1,0 +1,49 @@
+public import LifelineDescriptorTypes
+
+/// Describes a service.
+public struct ServiceDescriptor: Hashable, Sendable {
+    let storage: DescriptorStorage
+    let index: Int
+
+    private var service: DescriptorStorage.Service { storage.services[index] }
+
+    /// The name without that of the package.
+    public var name: String { service.proto.name }
+    /// The name with the package.
+    public var fullName: String { service.fullName }
+    public var file: FileDescriptor { FileDescriptor(storage: storage, index: service.file) }
+    /// Options, with custom ones as unknown fields.
+    public var options: Google_Protobuf_ServiceOptions { service.proto.options }
+    public var comments: DescriptorComments { file.comments(at: [6, Int32(service.position)]) }
+    /// The methods, as they were declared.
+    public var methods: [MethodDescriptor] {
+        service.methods.map { MethodDescriptor(storage: storage, index: $0) }
+    }
+
+    /// The method with this name.
+    public func method(named name: String) -> MethodDescriptor? { methods.first { $0.name == name } }
+}
+
+/// Describes a method of a service.
+public struct MethodDescriptor: Hashable, Sendable {
+    let storage: DescriptorStorage
+    let index: Int
+
+    private var method: DescriptorStorage.Method { storage.methods[index] }
+
+    public var name: String { method.proto.name }
+    public var service: ServiceDescriptor { ServiceDescriptor(storage: storage, index: method.service) }
+    /// The type of requests; nil for one that is not linked.
+    public var inputType: MessageDescriptor? { method.input?.message(from: storage) }
+    /// The type of responses; nil for one that is not linked.
+    public var outputType: MessageDescriptor? { method.output?.message(from: storage) }
+    /// Whether the client sends many requests.
+    public var isClientStreaming: Bool { method.proto.clientStreaming }
+    /// Whether the server sends many responses.
+    public var isServerStreaming: Bool { method.proto.serverStreaming }
+    /// Options, with custom ones as unknown fields.
+    public var options: Google_Protobuf_MethodOptions { method.proto.options }
+    public var comments: DescriptorComments {
+        service.file.comments(at: [6, Int32(storage.services[method.service].position), 2, Int32(method.position)])
+    }
+}

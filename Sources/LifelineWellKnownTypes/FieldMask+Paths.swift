@@ -1,0 +1,141 @@
+public import LifelineMessages
+
+extension Google_Protobuf_FieldMask {
+    /// A mask with the name of each field of a message type.
+    public init<M: Message>(allFieldsOf: M.Type) {
+        self.init()
+        paths = RepeatedField(M._table.fields.indices.map { M._table.fieldName(at: $0) })
+    }
+
+    /// The same fields, with each path once, sorted, and without paths that others cover: `a` covers `a.b`.
+    public var canonical: Self { Self(FieldPaths(self)) }
+
+    /// The fields of either mask, in canonical form.
+    public func union(_ other: Self) -> Self {
+        var all = self
+        all.paths.append(contentsOf: other.paths)
+        return all.canonical
+    }
+
+    /// The fields that are in both masks, in canonical form. Of `a` and `a.b`, that is `a.b`.
+    public func intersect(_ other: Self) -> Self {
+        let (own, others) = (FieldPaths(self), FieldPaths(other))
+        let common = own.paths.filter(others.covers) + others.paths.filter(own.covers)
+        return Self(FieldPaths(common))
+    }
+
+    /// The paths that the other mask does not cover, in canonical form. Without the types of fields, nothing can be
+    /// taken from `a` by `a.b`.
+    public func subtract(_ other: Self) -> Self {
+        let others = FieldPaths(other)
+        return Self(FieldPaths(FieldPaths(self).paths.filter { !others.covers($0) }))
+    }
+
+    /// Whether the mask has a field, or a message around it.
+    public func contains(_ path: String) -> Bool { FieldPaths(self).covers(Array(path.utf8)) }
+
+    /// Whether each path leads to a field of a message type. Only its last part may name a repeated field or a map.
+    public func isValid<M: Message>(for: M.Type) -> Bool { FieldPaths.areValid(paths, for: M._table) }
+
+    private init(_ paths: FieldPaths) {
+        self.init()
+        self.paths = RepeatedField(paths.paths.map { String(decoding: $0, as: UTF8.self) })
+    }
+}
+
+/// The paths of a mask in canonical form: sorted by their parts, so that those with the same first parts stand together.
+package struct FieldPaths {
+    package let paths: [[UInt8]]
+
+    private static let dot = UInt8(ascii: ".")
+
+    package init(_ mask: Google_Protobuf_FieldMask) {
+        self.init(mask.paths.map { Array($0.utf8) })
+    }
+
+    fileprivate init(_ paths: [[UInt8]]) {
+        var kept: [[UInt8]] = []
+        for path in paths.sorted(by: Self.precedes) where !path.isEmpty {
+            if let last = kept.last, Self.covers(last, path) { continue }
+            kept.append(path)
+        }
+        self.paths = kept
+    }
+
+    /// Whether a path, or a part from its beginning, is among these.
+    fileprivate func covers(_ path: [UInt8]) -> Bool {
+        var range = paths.indices
+        while !range.isEmpty {
+            let middle = range.lowerBound + range.count / 2
+            if Self.precedes(path, paths[middle]) {
+                range = range.lowerBound..<middle
+            } else {
+                range = (middle + 1)..<range.upperBound
+            }
+        }
+        // What covers it stands in front of it, with nothing between them.
+        return range.lowerBound > 0 && Self.covers(paths[range.lowerBound - 1], path)
+    }
+
+    private static func covers(_ path: [UInt8], _ other: [UInt8]) -> Bool {
+        other.starts(with: path) && (other.count == path.count || other[path.count] == dot)
+    }
+
+    /// With the dot before all other characters.
+    private static func precedes(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+        left.lexicographicallyPrecedes(right) { rank($0) < rank($1) }
+    }
+
+    private static func rank(_ byte: UInt8) -> Int { byte == dot ? 0 : Int(byte) + 1 }
+
+    package static func areValid(_ paths: RepeatedField<String>, for table: UnsafePointer<MessageTable>) -> Bool {
+        paths.allSatisfy { path in
+            var type: UnsafePointer<MessageTable>? = table
+            for part in path.utf8.split(separator: dot, omittingEmptySubsequences: false) {
+                guard let table = type, let index = fieldIndex(of: Array(part), in: table) else { return false }
+                type = table.field(at: index).pointee.submessage
+            }
+            return true
+        }
+    }
+
+    private static func fieldIndex(of name: [UInt8], in table: UnsafePointer<MessageTable>) -> Int? {
+        name.withUnsafeBytes(table.fieldIndex)
+    }
+}
+
+// MARK: - Walking along a message
+
+extension FieldPaths {
+    /// Paths with the same first parts, behind which the next part begins at `offset`.
+    package struct Branch {
+        fileprivate let paths: ArraySlice<[UInt8]>
+        fileprivate let offset: Int
+
+        /// Whether a path ends here, so that all below is in the mask.
+        package var isWhole: Bool { paths.first.map { $0.count < offset } ?? false }
+    }
+
+    package var root: Branch { Branch(paths: paths[...], offset: 0) }
+}
+
+extension FieldPaths.Branch {
+    /// The branches of the fields that the next parts name, by their indices. Other names are passed over.
+    package func branches(in table: UnsafePointer<MessageTable>) -> [Int: FieldPaths.Branch] {
+        var branches: [Int: FieldPaths.Branch] = [:]
+        var rest = paths
+        while let first = rest.first {
+            let part = first[offset...].prefix { $0 != FieldPaths.dot }
+            let group = rest.prefix { $0[offset...].starts(with: part) && $0.hasPart(endingAt: part.endIndex) }
+            rest = rest.dropFirst(group.count)
+            if let index = FieldPaths.fieldIndex(of: Array(part), in: table) {
+                branches[index] = FieldPaths.Branch(paths: group, offset: part.endIndex + 1)
+            }
+        }
+        return branches
+    }
+}
+
+extension [UInt8] {
+    fileprivate func hasPart(endingAt index: Int) -> Bool { index == endIndex || self[index] == UInt8(ascii: ".") }
+}

@@ -1,0 +1,197 @@
+import Foundation
+import LifelineDescriptorTypes
+import LifelineMessages
+import LifelineProtos
+import LifelineReflection
+import LifelineWellKnownTypes
+import TestProtos
+import Testing
+
+/// What descriptors say of files that are linked, and of those that are read.
+@Suite struct DescriptorPoolTests {
+    @Test func linkedTypesAreDescribed() throws {
+        let pool = DescriptorPool([Sample_Chat_V1_ChatMessage.self])
+        #expect(pool.files.map(\.name) == ["google/protobuf/timestamp.proto", "sample/chat/v1/chat.proto"])
+        let type = try #require(pool.message(named: "sample.chat.v1.ChatMessage"))
+        #expect(type == MessageDescriptor(Sample_Chat_V1_ChatMessage.self))
+        #expect(type.name == "ChatMessage" && type.file.package == "sample.chat.v1")
+        let text = try #require(type.field(named: "text"))
+        #expect(text == type.field(number: text.number) && text.type == .string && text.containingType == type)
+        #expect(
+            type.field(named: "missing") == nil && type.field(number: 1_000) == nil && type.field(number: -1) == nil
+        )
+        #expect(pool.message(named: "google.protobuf.Timestamp") == MessageDescriptor(Google_Protobuf_Timestamp.self))
+        #expect(pool.message(named: "sample.chat.v1") == nil && pool.enumeration(named: "") == nil)
+    }
+
+    @Test func fieldsSayWhatTheyHold() throws {
+        let type = MessageDescriptor(Test_Proto2_Defaults.self)
+        let defaults = type.fields.compactMap { field in field.defaultValue.map { (field.name, $0) } }
+        #expect(!defaults.isEmpty && type.file.edition == .proto2)
+        for (name, value) in defaults {
+            // A NaN differs from itself.
+            #expect(DynamicMessage(type)[name]?.description == value.description)
+        }
+
+        let proto3 = MessageDescriptor(Test_Scalars_Proto3_Optional.self)
+        let optional = try #require(proto3.field(named: "a_int32"))
+        #expect(optional.hasPresence && optional.containingOneof == nil && proto3.oneofs.isEmpty)
+        #expect(optional.jsonName == "aInt32" && optional.defaultValue == .int32(0))
+        #expect(optional.fullName == "test.scalars.proto3.Optional.a_int32")
+        let packed = MessageDescriptor(Test_Scalars_Proto3_Packed.self)
+        #expect(packed.fields.allSatisfy { $0.isRepeated && !$0.hasPresence && $0.defaultValue == nil })
+        #expect(packed.fields.filter { !$0.isPacked }.map(\.type) == [.string, .bytes, .message])
+        let choice = MessageDescriptor(Test_Scalars_Proto3_Choice.self)
+        let oneof = try #require(choice.oneofs.first)
+        #expect(oneof.fields.allSatisfy { $0.containingOneof == oneof } && oneof.containingType == choice)
+        #expect(choice.oneof(named: oneof.name) == oneof)
+        let groups = MessageDescriptor(Test_Proto2_Groups.self)
+        #expect(groups.fields.contains { $0.isDelimited && $0.messageType != nil })
+    }
+
+    @Test func mapsHaveKeysAndValues() throws {
+        let type = MessageDescriptor(Test_Imports_Schema.self)
+        let map = try #require(type.field(named: "field_options"))
+        #expect(map.isMap && map.isRepeated && map.messageType?.isMapEntry == true)
+        #expect(map.mapKey?.type == .string && map.mapKey?.validatesUTF8 == false)
+        #expect(map.mapValue?.messageType == MessageDescriptor(Google_Protobuf_FieldOptions.self))
+        #expect(type.field(named: "type")?.mapKey == nil)
+    }
+
+    @Test func customOptionsAreUnknownFields() throws {
+        let type = MessageDescriptor(Test_Imports_Schema.self)
+        let pool = DescriptorPool([Test_Imports_Schema.self])
+        #expect(type.options.unknownFields == [0xDA, 0xB5, 0x18, 7] + Array("schemas".utf8))
+        #expect(type.field(named: "files")?.options.unknownFields == [0xE0, 0xB5, 0x18, 3])
+        let owner = try #require(pool.extension(named: "test.imports.owner"))
+        #expect(owner.isExtension && owner.number == 50_011 && owner.extensionScope == nil)
+        let options = try #require(pool.message(named: "google.protobuf.MessageOptions"))
+        #expect(owner.containingType == options && pool.extension(of: options, number: 50_011) == owner)
+        #expect(pool.extension(of: options, number: 50_010) == nil)
+        #expect(type.file.extensions.contains(owner))
+    }
+
+    @Test func servicesAreDescribed() throws {
+        let pool = DescriptorPool([Sample_Room_V1_EchoRequest.self])
+        let service = try #require(pool.files.last?.services.first)
+        #expect(pool.service(named: service.fullName) == service)
+        let echo = try #require(service.method(named: "Echo"))
+        #expect(echo.service == service && !echo.isServerStreaming && !echo.isClientStreaming)
+        #expect(echo.inputType == MessageDescriptor(Sample_Room_V1_EchoRequest.self))
+        #expect(echo.outputType == MessageDescriptor(Sample_Room_V1_EchoReply.self))
+    }
+
+    @Test func enumsAreDescribed() throws {
+        let type = MessageDescriptor(Google_Protobuf_FieldDescriptorProto.self)
+        let label = try #require(type.enums.first { $0.name == "Label" })
+        #expect(label.isClosed && label.containingType == type)
+        #expect(label.value(named: "LABEL_REPEATED")?.number == 3 && label.value(number: 3)?.name == "LABEL_REPEATED")
+        #expect(label.value(number: 3)?.enumeration == label && label.value(number: 7) == nil)
+        let field = try #require(type.field(named: "label"))
+        #expect(field.enumType == label && field.defaultValue == .enumeration(1))
+        let kind = try #require(Schemas.linked.enumeration(named: "google.protobuf.NullValue"))
+        #expect(!kind.isClosed && kind.containingType == nil)
+    }
+
+    @Test func commentsAreKeptWhereTheyCome() throws {
+        let file = Google_Protobuf_FileDescriptorProto.proto3 { file in
+            file.messageType = [
+                .with { message in
+                    message.name = "Outer"
+                    message.field = [.init("a", 1)]
+                    message.nestedType = [.with { $0.name = "Inner" }]
+                }
+            ]
+            let comments: [([Int32], String)] = [([4, 0], " outer"), ([4, 0, 2, 0], " a"), ([4, 0, 3, 0], " inner")]
+            file.sourceCodeInfo.location = RepeatedField(
+                comments.map { path, comment in
+                    .with {
+                        $0.path = RepeatedField(path)
+                        $0.leadingComments = comment
+                    }
+                }
+            )
+        }
+        let outer = try #require(try DescriptorPool(.of(file)).message(named: "test.Outer"))
+        #expect(outer.comments.leading == " outer" && outer.comments.trailing == "")
+        #expect(outer.fields.map(\.comments.leading) == [" a"])
+        #expect(outer.messages.map(\.comments.leading) == [" inner"])
+        #expect(MessageDescriptor(Test_Comments_Commented.self).comments.leading == "")
+    }
+
+    // MARK: Adding files
+
+    @Test func filesAreAddedInAnyOrder() throws {
+        let (base, user) = (Self.base, Self.user)
+        for set in [Google_Protobuf_FileDescriptorSet.of(base, user), .of(user, base), .of(user, base, user)] {
+            let pool = try DescriptorPool(set)
+            #expect(pool.files.map(\.name) == ["base.proto", "user.proto"])
+            let field = try #require(pool.message(named: "test.User")?.field(named: "base"))
+            #expect(field.messageType == pool.message(named: "test.Base"))
+            #expect(field.file.dependencies.map(\.name) == ["base.proto"])
+        }
+    }
+
+    @Test func poolsAreValues() throws {
+        var pool = try DescriptorPool(.of(Self.base))
+        let before = pool
+        let base = try #require(pool.message(named: "test.Base"))
+        try pool.add(.of(Self.user, Self.base))
+        #expect(before.files.count == 1 && before.message(named: "test.User") == nil)
+        let type = try #require(pool.message(named: "test.User"))
+        #expect(type.field(named: "base")?.messageType == base)
+        var message = DynamicMessage(type)
+        try message.set("base", to: .message(DynamicMessage(base)))
+        #expect(message.has("base"))
+        #expect(throws: DescriptorError.self) { try pool.add(.of(.proto3("x.proto") { $0.dependency = ["y.proto"] })) }
+        #expect(pool.files.count == 2)
+    }
+
+    @Test func filesExtendLinkedOnes() throws {
+        var pool = DescriptorPool([Google_Protobuf_Timestamp.self])
+        // A set from protoc has the names in JSON.
+        var timestamp = try #require(pool.file(named: "google/protobuf/timestamp.proto")).proto
+        for index in timestamp.messageType[0].field.indices {
+            let name = timestamp.messageType[0].field[index].name
+            timestamp.messageType[0].field[index].jsonName = name
+        }
+        let file = Google_Protobuf_FileDescriptorProto.proto3 {
+            $0.dependency = ["google/protobuf/timestamp.proto"]
+            $0.messageType = [
+                .with {
+                    $0.name = "Event"
+                    $0.field = [.init("time", 1, .message, ".google.protobuf.Timestamp")]
+                }
+            ]
+        }
+        try pool.add(.of(timestamp, file))
+        let type = try #require(pool.message(named: "test.Event"))
+        var event = DynamicMessage(type)
+        try event.set("time", to: .message(DynamicMessage(Google_Protobuf_Timestamp.with { $0.seconds = 1 })))
+        #expect(try event.jsonString() == #"{"time":"1970-01-01T00:00:01Z"}"#)
+        #expect(try event["time"]?.messageValue?.message(as: Google_Protobuf_Timestamp.self).seconds == 1)
+    }
+
+    @Test func descriptorsKeepTheirPoolAlive() throws {
+        var type = try DescriptorPool(.of(Self.base, Self.user)).message(named: "test.User")?.field(named: "base")
+        let message =
+            try #require(type?.messageType).fields.isEmpty ? DynamicMessage(try #require(type?.messageType)) : nil
+        type = nil
+        #expect(message?.descriptor.fullName == "test.Base")
+        #expect(try message?.serializedBytes() == [])
+    }
+
+    private static let base = Google_Protobuf_FileDescriptorProto.proto3("base.proto") {
+        $0.messageType = [.with { $0.name = "Base" }]
+    }
+
+    private static let user = Google_Protobuf_FileDescriptorProto.proto3("user.proto") {
+        $0.dependency = ["base.proto"]
+        $0.messageType = [
+            .with {
+                $0.name = "User"
+                $0.field = [.init("base", 1, .message, "Base")]
+            }
+        ]
+    }
+}

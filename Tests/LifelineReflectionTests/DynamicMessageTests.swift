@@ -1,0 +1,274 @@
+import LifelineMessages
+import LifelineProtos
+import LifelineReflection
+import LifelineTestSupport
+import LifelineWellKnownTypes
+import TestProtos
+import Testing
+
+/// Reading and changing messages by their descriptors.
+@Suite struct DynamicMessageTests {
+    private typealias Singular = Test_Scalars_Proto3_Singular
+
+    /// The same type, linked and read.
+    private static func types(_ name: String) throws -> [MessageDescriptor] {
+        let pool = try DescriptorPool(Schemas.set())
+        return [try #require(Schemas.linked.message(named: name)), try #require(pool.message(named: name))]
+    }
+
+    private func field(_ name: String, _ message: DynamicMessage) throws -> FieldDescriptor {
+        try #require(message.descriptor.field(named: name))
+    }
+
+    // MARK: Generated messages
+
+    @Test func generatedMessagesAreViewed() throws {
+        let point = Test_Scalars_Proto3_Point.with { ($0.x, $0.label) = (3, "here") }
+        let message = DynamicMessage(Singular.with { ($0.aString, $0.aPoint) = ("text", point) })
+        #expect(message["a_string"] == .string("text") && message["a_int32"] == .int32(0))
+        #expect(message["a_point"]?.messageValue?["label"] == .string("here"))
+        #expect(message["a_point"] == .message(DynamicMessage(point)))
+        #expect(message.presentFields.map(\.name) == ["a_string", "a_point"])
+        #expect(try message.message(as: Singular.self).aPoint == point)
+    }
+
+    @Test func messagesBecomeGeneratedOnes() throws {
+        for type in try Self.types("test.scalars.proto3.Singular") {
+            var message = DynamicMessage(type)
+            message["a_sint64"] = .int64(-5)
+            message["a_bytes"] = .bytes([1, 2])
+            let generated = try message.message(as: Singular.self)
+            #expect(generated == .with { ($0.aSint64, $0.aBytes) = (-5, [1, 2]) })
+            let error = #expect(throws: MessageError.self) { try message.message(as: Google_Protobuf_Any.self) }
+            #expect(error?.code == .typeMismatch)
+        }
+    }
+
+    @Test func copiesAreIndependent() throws {
+        let generated = Singular.with { $0.aString = "before" }
+        var message = DynamicMessage(generated)
+        let copy = message
+        message["a_string"] = .string("after")
+        #expect(generated.aString == "before" && copy["a_string"] == .string("before"))
+        #expect(message["a_string"] == .string("after") && message != copy)
+        message["a_string"] = .string("before")
+        #expect(message == copy && message.hashValue == copy.hashValue)
+    }
+
+    // MARK: Fields
+
+    @Test func fieldsAreSetAndCleared() throws {
+        var random = SeededGenerator(seed: 1)
+        for name in ["proto3.Singular", "proto3.Optional", "proto3.Choice", "proto2.Unpacked", "proto3.Packed"] {
+            for type in try Self.types("test.scalars.\(name)") {
+                for _ in 0..<10 {
+                    let source = try Schemas.random(type, using: &random)
+                    var message = DynamicMessage(type)
+                    for field in source.presentFields { try message.set(field, to: source[field]) }
+                    #expect(message == source)
+                    for field in source.presentFields {
+                        #expect(message.has(field))
+                        message.clear(field)
+                        #expect(!message.has(field) && message[field] == DynamicMessage(type)[field])
+                    }
+                    #expect(try message == DynamicMessage(type) && message.serializedBytes() == [])
+                }
+            }
+        }
+    }
+
+    @Test func oneofsHoldOneField() throws {
+        for type in try Self.types("test.scalars.proto3.Choice") {
+            var message = DynamicMessage(type)
+            let oneof = try #require(type.oneofs.first)
+            #expect(message.presentField(of: oneof) == nil)
+            for field in oneof.fields {
+                let value = message[field]
+                try message.set(field, to: value)
+                #expect(message.presentField(of: oneof) == field && message[field] == value)
+                #expect(message.presentFields.count == 1)
+            }
+        }
+    }
+
+    @Test func wrongValuesAreRefused() throws {
+        for type in try Self.types("test.scalars.proto3.Singular") {
+            var message = DynamicMessage(type)
+            let other = DynamicMessage(Google_Protobuf_Any())
+            for field in type.fields {
+                let kinds: [FieldValue] = [
+                    .bool(true), .int32(1), .int64(1), .uint32(1), .uint64(1), .float(1), .double(1), .string("a"),
+                    .bytes([1]), .enumeration(1), .message(other), .list([]), .map([:]),
+                ]
+                var acceptedCount = 0
+                for value in kinds {
+                    do throws(MessageError) {
+                        try message.set(field, to: value)
+                        acceptedCount += 1
+                    } catch {
+                        #expect(error.code == .unexpectedValue && error.message.contains(field.fullName))
+                    }
+                }
+                #expect(acceptedCount == (field.type == .message ? 0 : 1), "\(field.name)")
+            }
+            #expect(throws: MessageError.self) { try message.set("missing", to: .bool(true)) }
+            let foreign = try #require(other.descriptor.field(number: 1))
+            let error = #expect(throws: MessageError.self) { try message.set(foreign, to: .string("")) }
+            #expect(error?.code == .unknownField)
+        }
+    }
+
+    @Test func wrongSubscriptsEndTheProgram() async {
+        await #expect(processExitsWith: .failure) {
+            var message = DynamicMessage(Google_Protobuf_Any())
+            message["value"] = .int32(1)
+        }
+        await #expect(processExitsWith: .failure) {
+            let message = DynamicMessage(Google_Protobuf_Any())
+            guard let field = MessageDescriptor(Google_Protobuf_Timestamp.self).field(number: 1) else { return }
+            _ = message[field]
+        }
+    }
+
+    @Test func submessagesAreChangedInPlace() throws {
+        for type in try Self.types("test.scalars.proto3.Choice") {
+            var message = DynamicMessage(type)
+            let nested = try field("nested", message)
+            try message.update(nested) { inner in
+                try inner.update(field("nested", inner)) { try $0.set("a_string", to: .string("deep")) }
+            }
+            let copy = message
+            try message.update(nested) { $0["a_double"] = .double(1) }
+            #expect(copy["nested"]?.messageValue?["nested"]?.messageValue?["a_string"] == .string("deep"))
+            #expect(message["nested"]?.messageValue?["a_double"] == .double(1))
+            #expect(try DynamicMessage(type, serializedBytes: message.serializedBytes()) == message)
+
+            var kept: DynamicMessage?
+            try message.update(nested) {
+                $0["a_string"] = .string("kept")
+                kept = $0
+            }
+            try message.update(nested) { $0["a_string"] = .string("changed") }
+            #expect(kept?["a_string"] == .string("kept"))
+            try message.update(nested) { $0 = DynamicMessage(type) }
+            #expect(message["nested"] == .message(DynamicMessage(type)) && message.has(nested))
+            struct Failure: Error {}
+            #expect(throws: Failure.self) { try message.update(nested) { _ in throw Failure() } }
+            #expect(throws: MessageError.self) { try message.update(field("a_string", message)) { _ in } }
+        }
+    }
+
+    // MARK: Repeated fields and maps
+
+    @Test func elementsAreChanged() throws {
+        for type in try Self.types("test.scalars.proto3.Packed") {
+            for field in type.fields where field.type == .int32 {
+                var message = DynamicMessage(type)
+                for number in 0..<100 { try message.append(.int32(Int32(number)), to: field) }
+                let copy = message
+                try message.setElement(of: field, at: 50, to: .int32(-1))
+                message.removeElement(of: field, at: 0)
+                #expect(message.count(of: field) == 99 && message.element(of: field, at: 49) == .int32(-1))
+                #expect(copy[field].listValue == (0..<100).map { .int32(Int32($0)) })
+                #expect(throws: MessageError.self) { try message.append(.int64(1), to: field) }
+                #expect(throws: MessageError.self) { try message.setElement(of: field, at: 0, to: .bool(true)) }
+                try message.set(field, to: .list([]))
+                #expect(!message.has(field))
+            }
+        }
+    }
+
+    @Test func messagesInListsAreChangedInPlace() throws {
+        var message = DynamicMessage(Google_Protobuf_ListValue.with { $0.values = [nil, nil] })
+        let values = try field("values", message)
+        try message.updateElement(of: values, at: 1) { $0["string_value"] = .string("second") }
+        #expect(try message.jsonString() == #"[null,"second"]"#)
+        #expect(throws: MessageError.self) { try message.update(values) { _ in } }
+    }
+
+    @Test func mapsAreSorted() throws {
+        for type in try Self.types("google.protobuf.Struct") {
+            var message = DynamicMessage(type)
+            let fields = try field("fields", message)
+            let value = try #require(fields.mapValue?.messageType)
+            for key in ["b", "c", "a", "b"] {
+                var content = DynamicMessage(value)
+                content["string_value"] = .string(key)
+                try message.setValue(of: fields, forKey: .string(key), to: .message(content))
+            }
+            #expect(try message.jsonString() == #"{"a":"a","b":"b","c":"c"}"#)
+            #expect(message.value(of: fields, forKey: .string("c"))?.messageValue?["string_value"] == .string("c"))
+            #expect(message.value(of: fields, forKey: .string("d")) == nil)
+            #expect(message.value(of: fields, forKey: .int32(1)) == nil)
+            let copy = message
+            try message.setValue(of: fields, forKey: .string("b"), to: nil)
+            try message.setValue(of: fields, forKey: .string("x"), to: nil)
+            #expect(try message.jsonString() == #"{"a":"a","c":"c"}"# && copy.count(of: fields) == 3)
+            var again = DynamicMessage(type)
+            try again.set(fields, to: message[fields])
+            #expect(again == message)
+            #expect(throws: MessageError.self) { try message.setValue(of: fields, forKey: .bool(true), to: nil) }
+            #expect(throws: MessageError.self) {
+                try message.setValue(of: fields, forKey: .string("a"), to: .string("a"))
+            }
+        }
+    }
+
+    @Test func keysOfAllTypesAreSorted() throws {
+        for name in ["test.scalars.proto3.MapKeys", "test.scalars.proto2.Maps"] {
+            for type in try Self.types(name) where !type.fields.isEmpty {
+                var random = SeededGenerator(seed: 3)
+                for _ in 0..<20 {
+                    let message = try Schemas.random(type, using: &random)
+                    // Decoding sorts them: so they were sorted.
+                    let bytes = try message.serializedBytes()
+                    #expect(try DynamicMessage(type, serializedBytes: bytes).serializedBytes() == bytes)
+                }
+            }
+        }
+    }
+
+    // MARK: Formats
+
+    @Test func unknownFieldsAreKept() throws {
+        let type = MessageDescriptor(Test_Empty_Nothing.self)
+        var message = try DynamicMessage(type, serializedBytes: [8, 1])
+        #expect(message.unknownFields == [8, 1])
+        #expect(try message.serializedBytes() == [8, 1])
+        message.removeUnknownFields()
+        #expect(message == DynamicMessage(type))
+    }
+
+    @Test func messagesAreMergedAndDelimited() throws {
+        for type in try Self.types("google.protobuf.FieldMask") {
+            var message = try DynamicMessage(type, jsonString: #""a""#)
+            try message.merge(serializedBytes: DynamicMessage(type, jsonString: #""b,c""#).serializedBytes())
+            #expect(try message.jsonString() == #""a,b,c""#)
+            #expect(try message.withDelimitedBytes { Array($0) } == [9] + message.serializedBytes())
+            let before = message
+            #expect(throws: MessageError.self) { try message.merge(serializedBytes: [10, 5]) }
+            #expect(message == before)
+        }
+    }
+
+    @Test func descriptionsShowTheType() throws {
+        let type = MessageDescriptor(Google_Protobuf_Duration.self)
+        #expect(DynamicMessage(type).debugDescription == "google.protobuf.Duration {}")
+        let message = try DynamicMessage(type, textFormatString: "seconds: 1")
+        #expect(message.debugDescription == Google_Protobuf_Duration.with { $0.seconds = 1 }.debugDescription)
+        #expect(FieldValue.list([.string("a"), .int32(1)]).description == #"["a", 1]"#)
+    }
+
+    @Test func manyThreadsReadLinkedDescriptors() async {
+        await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<16 {
+                group.addTask {
+                    Schemas.types.allSatisfy { type in
+                        DescriptorPool([type]).message(named: type.protoMessageName) != nil
+                    }
+                }
+            }
+            for await isFound in group { #expect(isFound) }
+        }
+    }
+}

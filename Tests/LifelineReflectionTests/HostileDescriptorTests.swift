@@ -1,0 +1,224 @@
+import LifelineDescriptorTypes
+import LifelineMessages
+import LifelineReflection
+import LifelineTestSupport
+import LifelineWellKnownTypes
+import Testing
+
+/// Files that were made to cost much, or to break something.
+@Suite struct HostileDescriptorTests {
+    private func code(of set: Google_Protobuf_FileDescriptorSet, limits: DescriptorLimits = .init()) -> DescriptorError
+        .Code?
+    {
+        do throws(DescriptorError) {
+            _ = try DescriptorPool(set, limits: limits)
+            return nil
+        } catch {
+            return error.code
+        }
+    }
+
+    private func nested(_ depth: Int) -> Google_Protobuf_FileDescriptorSet {
+        var type = Google_Protobuf_DescriptorProto.with { $0.name = "M" }
+        for _ in 1..<depth {
+            let inner = type
+            type = .with {
+                $0.name = "M"
+                $0.nestedType = [inner]
+            }
+        }
+        return .of(.proto3 { $0.messageType = [type] })
+    }
+
+    @Test func depthIsLimited() {
+        #expect(code(of: nested(32)) == nil)
+        #expect(code(of: nested(33)) == .limitExceeded)
+    }
+
+    @Test func bytesBeyondTheDepthOfMessagesAreNoDescriptors() throws {
+        var bytes: [UInt8] = []
+        for _ in 0..<200 { bytes = [3 << 3 | 2] + varint(bytes.count) + bytes }
+        bytes = [4 << 3 | 2] + varint(bytes.count) + bytes
+        bytes = [1 << 3 | 2] + varint(bytes.count) + bytes
+        let error = #expect(throws: DescriptorError.self) { try DescriptorPool(serializedFileSet: bytes) }
+        #expect(error?.code == .malformed)
+    }
+
+    private func varint(_ count: Int) -> [UInt8] {
+        count < 128 ? [UInt8(count)] : [UInt8(count & 127) | 128] + varint(count >> 7)
+    }
+
+    @Test func countsAreLimited() throws {
+        let set = Google_Protobuf_FileDescriptorSet.of(
+            .proto3("a.proto") { file in
+                file.messageType = [
+                    .with {
+                        $0.name = "M"
+                        $0.field = [.init("a", 1), .init("b", 2)]
+                    }
+                ]
+            },
+            .proto3("b.proto") { $0.messageType = [.with { $0.name = "N" }] }
+        )
+        var limits = DescriptorLimits()
+        (limits.fileCount, limits.typeCount, limits.memberCount) = (2, 2, 2)
+        #expect(code(of: set, limits: limits) == nil)
+        for keyPath in [\DescriptorLimits.fileCount, \.typeCount, \.memberCount] {
+            var less = limits
+            less[keyPath: keyPath] = 1
+            #expect(code(of: set, limits: less) == .limitExceeded)
+        }
+        let bytes = try set.serializedBytes()
+        limits.byteCount = bytes.count
+        _ = try DescriptorPool(serializedFileSet: bytes, limits: limits)
+        limits.byteCount -= 1
+        #expect(throws: DescriptorError.self) { try DescriptorPool(serializedFileSet: bytes, limits: limits) }
+    }
+
+    /// The full names of what stands in a message with a long name are long, each of them.
+    @Test func namesTakeBoundedMemory() {
+        let set = Google_Protobuf_FileDescriptorSet.of(
+            .proto3 { file in
+                file.messageType = [
+                    .with { type in
+                        type.name = String(repeating: "a", count: 1 << 20)
+                        type.nestedType = RepeatedField((0..<100).map { index in .with { $0.name = "M\(index)" } })
+                    }
+                ]
+            }
+        )
+        #expect(code(of: set) == .limitExceeded)
+    }
+
+    /// A name without a dot in front is looked up in each scope around.
+    @Test(arguments: [(100, nil), (10_000, DescriptorError.Code.limitExceeded)])
+    func lookingUpNamesIsBounded(fieldCount: Int32, code: DescriptorError.Code?) {
+        let long = String(repeating: "a", count: 1_000)
+        var type = Google_Protobuf_DescriptorProto.with {
+            $0.name = "M"
+            $0.field = RepeatedField((1...fieldCount).map { .init("f\($0)", $0, .message, long) })
+        }
+        for _ in 1..<30 {
+            let inner = type
+            type = .with {
+                $0.name = "M"
+                $0.nestedType = [inner]
+            }
+        }
+        #expect(self.code(of: .of(.proto3 { $0.messageType = [type, .with { $0.name = long }] })) == code)
+    }
+
+    @Test func longChainsOfImportsNeedNoStack() throws {
+        let count = 20_000
+        var files = (0..<count).map { index in
+            Google_Protobuf_FileDescriptorProto.proto3("\(index).proto", package: "") {
+                if index > 0 {
+                    $0.dependency = ["\(index - 1).proto"]
+                    $0.publicDependency = [0]
+                }
+            }
+        }
+        // Each sees all before it: that is quadratic, and has a limit.
+        #expect(code(of: .with { $0.file = RepeatedField(files) }) == .limitExceeded)
+        for index in files.indices { files[index].publicDependency = [] }
+        var pool = try DescriptorPool(.with { $0.file = RepeatedField(files.reversed()) })
+        #expect(pool.files.count == count)
+        files.append(.proto3("\(count).proto") { $0.dependency = ["0.proto"] })
+        #expect(throws: DescriptorError.self) { try pool.add(.with { $0.file = RepeatedField(files) }) }
+    }
+
+    @Test func manyFieldsAreBuiltInLinearTime() throws {
+        let file = Google_Protobuf_FileDescriptorProto.proto3 { file in
+            file.messageType = [
+                .with {
+                    $0.name = "M"
+                    // From the last to the first, so that they have to be sorted.
+                    $0.field = RepeatedField((20_001...60_000).reversed().map { .init("f\($0)", $0) })
+                    $0.reservedRange = RepeatedField(
+                        (1...10_000).reversed().map { start in .with { ($0.start, $0.end) = (start, start + 1) } }
+                    )
+                }
+            ]
+        }
+        let type = try #require(try DescriptorPool(.of(file)).message(named: "test.M"))
+        #expect(type.fields.count == 40_000 && type.field(named: "f20001")?.number == 20_001)
+        var message = DynamicMessage(type)
+        for number in [20_001, 30_000, 60_000] { message["f\(number)"] = .int32(Int32(number)) }
+        let copy = try DynamicMessage(type, serializedBytes: message.serializedBytes())
+        #expect(copy == message && copy.presentFields.map(\.number) == [20_001, 30_000, 60_000])
+        #expect(try DynamicMessage(type, jsonString: message.jsonString()) == message)
+    }
+
+    @Test func recursiveTypesAreBuilt() throws {
+        let file = Google_Protobuf_FileDescriptorProto.proto3 { file in
+            file.messageType = [
+                .with {
+                    $0.name = "A"
+                    $0.field = [.init("b", 1, .message, ".test.B")]
+                },
+                .with {
+                    $0.name = "B"
+                    $0.field = [.init("a", 1, .message, ".test.A"), .init("bs", 2, .message, "B", isRepeated: true)]
+                },
+            ]
+        }
+        let type = try #require(try DescriptorPool(.of(file)).message(named: "test.A"))
+        let message = try DynamicMessage(type, jsonString: #"{"b": {"a": {"b": {"bs": [{}, {"a": {}}]}}}}"#)
+        #expect(try DynamicMessage(type, serializedBytes: message.serializedBytes()) == message)
+    }
+
+    /// A message that only has the name of a well-known one is printed as any other.
+    @Test(
+        arguments: [
+            "Any", "Timestamp", "Duration", "FieldMask", "Struct", "ListValue", "Value", "BoolValue", "StringValue",
+        ]
+    )
+    func namesOfWellKnownTypesAreNotTrusted(name: String) throws {
+        for type in [Google_Protobuf_FieldDescriptorProto.TypeEnum.int32, .string, .bytes, .double] {
+            for isRepeated in [false, true] {
+                let file = Google_Protobuf_FileDescriptorProto.proto3(package: "google.protobuf") { file in
+                    file.messageType = [
+                        .with {
+                            $0.name = name
+                            $0.field = [.init("a", 1, type, isRepeated: isRepeated), .init("b", 3, type)]
+                        }
+                    ]
+                }
+                let type = try #require(
+                    try DescriptorPool(.of(file)).message(named: "google.protobuf.\(name)")
+                )
+                let json = type.field(number: 1)?.type == .bytes ? #"{"b":"AA=="}"# : #"{"b":"1"}"#
+                let message = try DynamicMessage(type, jsonString: json)
+                #expect(message.presentFields.map(\.number) == [3])
+                #expect(try DynamicMessage(type, jsonString: message.jsonString()) == message)
+            }
+        }
+    }
+
+    /// Whatever the damage, a pool is made or an error thrown; and messages of the types that were made can be used.
+    @Test(arguments: 0..<8) func damagedFilesAreNoDanger(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let files = Schemas.linked.files.map(\.proto)
+        for _ in 0..<250 {
+            var set = Google_Protobuf_FileDescriptorSet()
+            set.file = [files[Int.random(in: files.indices, using: &random)]]
+            set.file[0].dependency = []
+            var bytes = try set.serializedBytes()
+            for _ in 0..<Int.random(in: 0...3, using: &random) {
+                bytes[Int.random(in: bytes.indices, using: &random)] = UInt8.random(in: 0...255, using: &random)
+            }
+            guard let pool = try? DescriptorPool(serializedFileSet: bytes) else { continue }
+            for type in pool.files.flatMap(\.messages) {
+                let input = random.bytes(Int.random(in: 0...40, using: &random))
+                guard let message = try? DynamicMessage(type, serializedBytes: input, partial: true) else { continue }
+                for field in type.fields { _ = message[field] }
+                _ = try? message.jsonString()
+                _ = message.debugDescription
+                #expect(
+                    try DynamicMessage(type, serializedBytes: message.serializedBytes(partial: true), partial: true)
+                        == message
+                )
+            }
+        }
+    }
+}

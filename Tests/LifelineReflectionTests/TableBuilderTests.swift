@@ -1,0 +1,102 @@
+import CLifelineMessages
+import LifelineMessages
+import LifelineTestSupport
+import Testing
+
+@testable import LifelineReflection
+
+/// Tables that are made at run time are the same as those that the generator writes.
+@Suite struct TableBuilderTests {
+    @Test func tablesAreThoseOfTheGenerator() throws {
+        let pool = try DescriptorPool(Schemas.set())
+        #expect(Schemas.messages.count > 150)
+        for linked in Schemas.messages {
+            let message = try #require(pool.message(named: linked.fullName))
+            #expect(linked.table.pointee.file != nil && message.table.pointee.file == nil)
+            let (made, generated) = (Table(message.table), Table(linked.table))
+            #expect(made == generated, "\(linked.fullName)")
+        }
+    }
+
+    /// What a table says, for comparing.
+    private struct Table: Equatable {
+        struct Field: Equatable {
+            var numbers: [UInt64]
+            var message: String?
+            var enumeration: [String]?
+        }
+        var name: String
+        var fields: [Field]
+        var groups: [[UInt32]]
+        var numbers: [UInt32]
+        var dispatch: [UInt64]
+        var names: [String]
+        var wellKnown: UInt32
+
+        init(_ pointer: UnsafePointer<MessageTable>) {
+            let table = pointer.pointee
+            name = String(cString: table.full_name)
+            fields = pointer.fields.map { field in
+                Field(
+                    numbers: [
+                        UInt64(field.number), UInt64(field.type), UInt64(field.presence), UInt64(field.flags),
+                        UInt64(field.form), UInt64(field.offset), UInt64(field.quantifier_offset), field.encoded_tag,
+                    ],
+                    message: field.message.map { String(cString: $0.pointee.full_name) },
+                    enumeration: field.enumeration.map { Self.values($0.pointee) }
+                )
+            }
+            groups = UnsafeBufferPointer(start: table.groups, count: Int(table.group_count)).map {
+                [$0.first_field, $0.offset, $0.size]
+            }
+            numbers = [table.field_count, table.dense_count, table.size, table.flags]
+            dispatch = withUnsafeBytes(of: table.dispatch) { Array($0.assumingMemoryBound(to: UInt64.self)) }
+            names = Self.names(table.names, count: 2 * Int(table.field_count))
+            wellKnown = table.well_known
+        }
+
+        private static func values(_ table: LifelineEnum) -> [String] {
+            let numbers = UnsafeBufferPointer(start: table.numbers, count: Int(table.count)).map { "\($0)" }
+            let aliasCount = Int(table.names.order_count) - Int(table.count)
+            let aliases = UnsafeBufferPointer(start: table.alias_numbers, count: aliasCount).map { "\($0)" }
+            return [String(cString: table.full_name), "\(table.flags)"] + numbers + aliases
+                + names(table.names, count: Int(table.names.order_count))
+        }
+
+        private static func names(_ names: LifelineNames, count: Int) -> [String] {
+            let texts = UnsafeBufferPointer(start: names.names, count: count).map { name in
+                let bytes = UnsafeRawBufferPointer(start: names.text + Int(name.offset), count: Int(name.count))
+                return String(decoding: bytes, as: UTF8.self)
+            }
+            return texts + UnsafeBufferPointer(start: names.order, count: Int(names.order_count)).map { "\($0)" }
+        }
+    }
+
+    /// Messages of both kinds of tables have the same bytes, JSON and text.
+    @Test(arguments: 0..<20) func messagesAreThoseOfTheGenerator(seed: UInt64) throws {
+        let pool = try DescriptorPool(Schemas.set())
+        var random = SeededGenerator(seed: seed)
+        for linked in Schemas.messages where !linked.isMapEntry {
+            let type = try #require(pool.message(named: linked.fullName))
+            let generated = try Schemas.random(linked, using: &random)
+            let bytes = try generated.serializedBytes(partial: true)
+            let made = try DynamicMessage(type, serializedBytes: bytes, partial: true)
+            #expect(try made.serializedBytes(partial: true) == bytes, "\(linked.fullName)")
+            #expect(made.textFormatString() == generated.textFormatString())
+            #expect(made.isInitialized == generated.isInitialized)
+            let again = try DynamicMessage(type, textFormatString: made.textFormatString(), partial: true)
+            #expect(again == made)
+            // Times out of their range have no form in JSON.
+            guard let json = try? generated.jsonString() else {
+                #expect(throws: MessageError.self) { try made.jsonString() }
+                continue
+            }
+            #expect(try made.jsonString() == json)
+            let parsed = try DynamicMessage(linked, jsonString: json, partial: true)
+            #expect(
+                try DynamicMessage(type, jsonString: json, partial: true).serializedBytes(partial: true)
+                    == parsed.serializedBytes(partial: true)
+            )
+        }
+    }
+}
