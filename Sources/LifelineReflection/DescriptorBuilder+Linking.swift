@@ -97,7 +97,7 @@ extension DescriptorBuilder {
         } else if !field.proto.typeName.isEmpty {
             throw error(.invalidField, name, "a field of this type has no type_name.")
         }
-        if field.features.isDelimited, field.type == .message, storage.fields[index].isMap {
+        if field.proto.type == .group, storage.fields[index].isMap {
             throw error(.invalidField, name, "a map cannot be a group.")
         }
         if field.proto.options.packed, !(field.isRepeated && storage.fields[index].type.isPackable) {

@@ -146,6 +146,14 @@ extension DescriptorStorage.Field {
         return !storage.messages[message].proto.options.mapEntry
     }
 
+    /// Whether a group is declared like proto2's, which text format calls by the names of their types.
+    func isNamedByType(in storage: DescriptorStorage) -> Bool {
+        guard case .message(let scope) = scope, let typePlace, typePlace.storage == nil else { return false }
+        let type = storage.messages[typePlace.index]
+        let path = "\(storage.messages[scope].fullName).\(type.proto.name)"
+        return proto.name == type.proto.name.lowercased() && type.fullName == path
+    }
+
     func hasClosedEnum(in storage: DescriptorStorage) -> Bool {
         guard type == .enumeration, let typePlace else { return false }
         return (typePlace.storage ?? storage).enums[typePlace.index].isClosed

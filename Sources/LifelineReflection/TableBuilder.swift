@@ -36,6 +36,7 @@ struct TableBuilder {
             if fields.contains(where: { storage.fields[$0].jsonName.isEscapedInJSON }) {
                 flags |= LIFELINE_MESSAGE_HAS_ESCAPED_NAMES
             }
+            if storage.messages[index].proto.options.messageSetWireFormat { flags |= LIFELINE_MESSAGE_SET }
             tables[position].flags = UInt32(flags)
         }
         for (position, index) in indices.enumerated() {
@@ -123,6 +124,7 @@ struct TableBuilder {
         if field.type == .string, field.features.validatesUTF8 { flags |= LIFELINE_FIELD_VALIDATE_UTF8 }
         if field.hasClosedEnum(in: storage) { flags |= LIFELINE_FIELD_CLOSED_ENUM }
         if isGroup { flags |= LIFELINE_FIELD_GROUP }
+        if isGroup, field.isNamedByType(in: storage) { flags |= LIFELINE_FIELD_NAMED_BY_TYPE }
         result.flags = UInt8(flags)
         if let place = field.typePlace {
             let owner = place.storage ?? storage

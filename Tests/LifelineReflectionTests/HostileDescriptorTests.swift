@@ -91,7 +91,7 @@ import Testing
     }
 
     /// A name without a dot in front is looked up in each scope around.
-    @Test(arguments: [(100, nil), (10_000, DescriptorError.Code.limitExceeded)])
+    @Test(arguments: [(100, nil), (10_000, .limitExceeded)] as [(Int32, DescriptorError.Code?)])
     func lookingUpNamesIsBounded(fieldCount: Int32, code: DescriptorError.Code?) {
         let long = String(repeating: "a", count: 1_000)
         var type = Google_Protobuf_DescriptorProto.with {

@@ -12,15 +12,15 @@ static const char lifeline_file_test_2fproto2_2fextensions_bytes[] =
     "\012\034test/proto2/extensions.proto\022\013test.pro"
     "to2\032 google/protobuf/descriptor.proto\042\030\012"
     "\006Marker\022\016\012\006weight\030\001 \001(\005\042\305\001\012\012Extendable\022\024"
-    "\012\004name\030\001 \001(\011B\006\342\265\030\002\010\003\032^\012\005Scope\022\015\012\005inner\030\001"
+    "\012\004name\030\001 \001(\011B\006\222\265\030\002\010\003\032^\012\005Scope\022\015\012\005inner\030\001"
     " \001(\0102F\012\006scoped\022\027.test.proto2.Extendable\030"
     "f \001(\0132\035.test.proto2.Extendable.Scope*\005\010d"
-    "\020\310\001:\027\332\265\030\023has a custom optionJ\004\010\002\020\003J\004\010\011\020\014"
+    "\020\310\001:\027\212\265\030\023has a custom optionJ\004\010\002\020\003J\004\010\011\020\014"
     "J\011\010\220\003\020\200\200\200\200\002R\004goneR\004left2C\012\011Directory\0226\012\004"
     "Find\022\027.test.proto2.Extendable\032\023.test.pro"
     "to2.Marker0\001:/\012\004note\022\037.google.protobuf.M"
-    "essageOptions\030\333\206\003 \001(\011:D\012\006marker\022\035.google"
-    ".protobuf.FieldOptions\030\334\206\003 \001(\0132\023.test.pr"
+    "essageOptions\030\321\206\003 \001(\011:D\012\006marker\022\035.google"
+    ".protobuf.FieldOptions\030\322\206\003 \001(\0132\023.test.pr"
     "oto2.Marker:&\012\005count\022\027.test.proto2.Exten"
     "dable\030d \001(\005:&\012\005words\022\027.test.proto2.Exten"
     "dable\030e \003(\011";
@@ -153,10 +153,10 @@ const LifelineMessageTable test__proto2__extendable__scope_xc665a60f__scoped_x62
 
 static const Test__Proto2__NoteXd4ee0a01 test__proto2__note_xd4ee0a01__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__note_xd4ee0a01__descriptor)};
 static const LifelineField test__proto2__note_xd4ee0a01__fields[] = {
-    {.number = 50011, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
+    {.number = 50001, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_FLAG, LIFELINE_TYPE_STRING),
      .offset = offsetof(Test__Proto2__NoteXd4ee0a01, value),
-     .quantifier_offset = offsetof(Test__Proto2__NoteXd4ee0a01, has_value), .encoded_tag = 0x18b5da0000000003,
+     .quantifier_offset = offsetof(Test__Proto2__NoteXd4ee0a01, has_value), .encoded_tag = 0x18b58a0000000003,
      .message = NULL, .enumeration = NULL},
 };
 static const char test__proto2__note_xd4ee0a01__name_text[] = "[test.proto2.note]";
@@ -179,10 +179,10 @@ const LifelineMessageTable test__proto2__note_xd4ee0a01__table = {
 
 static const Test__Proto2__MarkerX777c8fab test__proto2__marker_x777c8fab__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__proto2__marker_x777c8fab__descriptor)};
 static const LifelineField test__proto2__marker_x777c8fab__fields[] = {
-    {.number = 50012, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
+    {.number = 50002, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
      .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
      .offset = offsetof(Test__Proto2__MarkerX777c8fab, value),
-     .quantifier_offset = 0, .encoded_tag = 0x18b5e20000000003,
+     .quantifier_offset = 0, .encoded_tag = 0x18b5920000000003,
      .message = &test__proto2__marker__table, .enumeration = NULL},
 };
 static const char test__proto2__marker_x777c8fab__name_text[] = "[test.proto2.marker]";

@@ -163,7 +163,7 @@ static const ProtobufCFieldDescriptor test__proto2__note_xd4ee0a01__field_descri
 {
   {
     "value",
-    50011,
+    50001,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_BYTES,
     offsetof(Test__Proto2__NoteXd4ee0a01, has_value),
@@ -179,7 +179,7 @@ static const unsigned test__proto2__note_xd4ee0a01__field_indices_by_name[] = {
 };
 static const ProtobufCIntRange test__proto2__note_xd4ee0a01__number_ranges[1 + 1] =
 {
-  { 50011, 0 },
+  { 50001, 0 },
   { 0, 1 }
 };
 const ProtobufCMessageDescriptor test__proto2__note_xd4ee0a01__descriptor =
@@ -201,7 +201,7 @@ static const ProtobufCFieldDescriptor test__proto2__marker_x777c8fab__field_desc
 {
   {
     "value",
-    50012,
+    50002,
     PROTOBUF_C_LABEL_OPTIONAL,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
@@ -217,7 +217,7 @@ static const unsigned test__proto2__marker_x777c8fab__field_indices_by_name[] = 
 };
 static const ProtobufCIntRange test__proto2__marker_x777c8fab__number_ranges[1 + 1] =
 {
-  { 50012, 0 },
+  { 50002, 0 },
   { 0, 1 }
 };
 const ProtobufCMessageDescriptor test__proto2__marker_x777c8fab__descriptor =
