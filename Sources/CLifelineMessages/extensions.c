@@ -31,8 +31,9 @@ LifelineExtension *lifeline_find_extension(const LifelineExtensions *extensions,
 LifelineExtension *lifeline_add_extension(
     LifelineExtensions *extensions, LifelineArena *arena, const LifelineMessageTable *table, bool *added) {
     size_t index = lower_bound(extensions, table->fields[0].number);
-    *added = index == extensions->count || number_of(&extensions->all[index]) != table->fields[0].number;
-    if (!*added) return &extensions->all[index];
+    *added = false;
+    bool found = index < extensions->count && number_of(&extensions->all[index]) == table->fields[0].number;
+    if (found) return &extensions->all[index];
     void *value = lifeline_message_create(table, arena);
     LifelineExtension *all = lifeline_array_reserve(
         arena, extensions->all, extensions->count, extensions->count + 1, sizeof(LifelineExtension));
@@ -41,6 +42,7 @@ LifelineExtension *lifeline_add_extension(
     all[index] = (LifelineExtension){.table = table, .value = value};
     extensions->all = all;
     extensions->count += 1;
+    *added = true;
     return &all[index];
 }
 
@@ -119,20 +121,30 @@ bool lifeline_read_extensions(
 
 // MARK: Writing
 
+static bool append_field(LifelineText *text, const LifelineUnknownField *field) {
+    uint8_t tag[LIFELINE_LARGEST_VARINT];
+    size_t count = (size_t)(lifeline_write_varint(tag, field->tag) - tag);
+    return lifeline_text_append(text, tag, count) && lifeline_text_append(text, field->value, field->count);
+}
+
+static bool append_item(LifelineText *text, const LifelineUnknownField *field) {
+    uint8_t start[2 + LIFELINE_LARGEST_VARINT + 1] = {
+        1 << 3 | LIFELINE_WIRE_START_GROUP, 2 << 3 | LIFELINE_WIRE_VARINT};
+    uint8_t *end = lifeline_write_varint(start + 2, field->tag >> 3);
+    *end++ = 3 << 3 | LIFELINE_WIRE_LENGTH_DELIMITED;
+    uint8_t close = 1 << 3 | LIFELINE_WIRE_END_GROUP;
+    return lifeline_text_append(text, start, (size_t)(end - start))
+           && lifeline_text_append(text, field->value, field->count) && lifeline_text_append(text, &close, 1);
+}
+
 // Appends an extension as it stands in a message that has items in place of fields.
 static bool append_items(LifelineText *text, const uint8_t *bytes, size_t count) {
     LifelineUnknownFields fields = lifeline_encoded_fields(bytes, count);
     LifelineUnknownField field;
     while (lifeline_next_unknown_field(&fields, &field)) {
-        uint8_t start[2 + LIFELINE_LARGEST_VARINT + 1] = {
-            1 << 3 | LIFELINE_WIRE_START_GROUP, 2 << 3 | LIFELINE_WIRE_VARINT};
-        uint8_t *end = lifeline_write_varint(start + 2, field.tag >> 3);
-        *end++ = 3 << 3 | LIFELINE_WIRE_LENGTH_DELIMITED;
-        uint8_t close = 1 << 3 | LIFELINE_WIRE_END_GROUP;
-        bool appended = lifeline_text_append(text, start, (size_t)(end - start))
-                        && lifeline_text_append(text, field.value, field.count)
-                        && lifeline_text_append(text, &close, 1);
-        if (!appended) return false;
+        // Fields of another wire type, which came beside the extension, fit into no item.
+        bool is_item = (field.tag & 7) == LIFELINE_WIRE_LENGTH_DELIMITED;
+        if (!(is_item ? append_item(text, &field) : append_field(text, &field))) return false;
     }
     return true;
 }
@@ -153,12 +165,6 @@ static bool append_extension(
     }
     lifeline_encoder_destroy(&encoder);
     return appended;
-}
-
-static bool append_field(LifelineText *text, const LifelineUnknownField *field) {
-    uint8_t tag[LIFELINE_LARGEST_VARINT];
-    size_t count = (size_t)(lifeline_write_varint(tag, field->tag) - tag);
-    return lifeline_text_append(text, tag, count) && lifeline_text_append(text, field->value, field->count);
 }
 
 static bool append_all(
@@ -284,13 +290,15 @@ static bool check_values(ExtensionCheck *check, const LifelineField *field, cons
         count = lifeline_count(field, message);
         value = lifeline_load_pointer(value);
     }
-    check->options.maximum_depth -= 1;
+    // The message may be deeper than the limit, which is one of extensions.
+    uint32_t depth = check->options.maximum_depth;
+    if (depth > 0) check->options.maximum_depth -= 1;
     bool is_valid = true;
     for (size_t index = 0; is_valid && index < count; index += 1) {
         const void *submessage = lifeline_load_message(field, value + index * sizeof(void *));
         is_valid = check_message(check, field->message, submessage);
     }
-    check->options.maximum_depth += 1;
+    check->options.maximum_depth = depth;
     return is_valid;
 }
 

@@ -235,6 +235,47 @@ import Testing
         }
     }
 
+    /// The limit is one of extensions: the message around them may be deeper.
+    @Test func extensionsBelowTheLimitAreRefused() throws {
+        var weight = Weight()
+        weight.below.below.below.Test_Extending_unit = "g"
+        let options = DecodingOptions(maximumDepth: 2)
+        try weight.checkExtensions(Self.types, partial: true, options: options)
+        weight.below.below.below.Test_Extending_Scope_scope.inner = true
+        do {
+            try weight.checkExtensions(Self.types, partial: true, options: options)
+            Issue.record("is taken though it is too deep")
+        } catch {
+            #expect(error.code == .tooDeep)
+        }
+    }
+
+    /// Each length runs out of memory at another place.
+    @Test func parsingExtensionsWithLittleMemory() {
+        var json = JSONDecodingOptions(types: Self.types)
+        json.memoryLimit = 0
+        var text = TextFormatDecodingOptions(types: Self.types)
+        text.memoryLimit = 0
+        var outcomes = Set<MessageError.Code?>()
+        for count in 0..<300 {
+            let objects = Array(repeating: #"{"[test.extending.unit]":""}"#, count: count).joined(separator: ",")
+            let jsonText = #"{"[test.extending.weights]":[\#(objects)]}"#
+            outcomes.insert(code { () throws(MessageError) in try Extendable(jsonString: jsonText, options: json) })
+            let fields = String(repeating: #"[test.extending.weights]{[test.extending.unit]:""}"#, count: count)
+            outcomes.insert(code { () throws(MessageError) in try Extendable(textFormatString: fields, options: text) })
+        }
+        #expect(outcomes == [nil, .memoryLimitExceeded])
+    }
+
+    private func code(of body: () throws(MessageError) -> Extendable) -> MessageError.Code? {
+        do {
+            _ = try body()
+            return nil
+        } catch {
+            return error.code
+        }
+    }
+
     // MARK: JSON and text format
 
     @Test func extensionsInJSON() throws {
@@ -348,6 +389,14 @@ import Testing
             #expect(!set.hasTest_Extending_heavy, "\(hex)")
             #expect(try set.serializedBytes() == Self.bytes(hex))
         }
+    }
+
+    /// A field with the number of an extension of a set, and no length, is kept beside the item.
+    @Test func fieldsOfOtherWireTypesInAMessageSetAreKept() throws {
+        var set = try Test_Extending_Set(serializedBytes: Self.bytes("0b10f0a2041a0208030c" + "8097220b"))
+        set.Test_Extending_heavy.grams = 4
+        #expect(set.Test_Extending_heavy.grams == 4)
+        #expect(try set.serializedBytes() == Self.bytes("0b10f0a2041a0208040c" + "8097220b"))
     }
 
     // MARK: Registries
