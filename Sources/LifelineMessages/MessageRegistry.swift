@@ -10,33 +10,45 @@ internal import CLifelineMessages
 public struct MessageRegistry: Sendable {
     // An object, so that C can be given a reference to it. It is never changed once it is shared.
     private final class Storage: Sendable {
-        let messages: [String: any Message.Type]
+        let messages: [String: Entry]
         /// By the number, and by the name between brackets.
-        let extensions: [ExtensionKey: any Message.Type]
-        let extensionsByName: [String: any Message.Type]
+        let extensions: [ExtensionKey: Entry]
+        let extensionsByName: [String: Entry]
 
-        init(_ types: some Sequence<any Message.Type>) {
-            var messages: [String: any Message.Type] = [:]
-            var extensions: [ExtensionKey: any Message.Type] = [:]
-            var extensionsByName: [String: any Message.Type] = [:]
-            for type in types {
-                if let key = ExtensionKey(type._table) {
-                    extensions[key] = type
-                    extensionsByName[type.protoMessageName] = type
-                    extensionsByName[type._table.extensionTextName] = type
+        init(_ entries: some Sequence<Entry>) {
+            var messages: [String: Entry] = [:]
+            var extensions: [ExtensionKey: Entry] = [:]
+            var extensionsByName: [String: Entry] = [:]
+            for entry in entries {
+                if let key = ExtensionKey(entry.table) {
+                    extensions[key] = entry
+                    extensionsByName[entry.name] = entry
+                    extensionsByName[entry.table.extensionTextName] = entry
                 } else {
-                    messages[type.protoMessageName] = type
+                    messages[entry.name] = entry
                 }
             }
             (self.messages, self.extensions, self.extensionsByName) = (messages, extensions, extensionsByName)
         }
 
-        var all: [any Message.Type] { Array(messages.values) + extensions.values }
+        var all: [Entry] { Array(messages.values) + extensions.values }
+    }
+
+    /// A message or an extension.
+    private struct Entry: @unchecked Sendable {
+        // @unchecked Sendable, because tables never change.
+        let table: UnsafePointer<MessageTable>
+        /// Nil for a type that is known only at run time.
+        let type: (any Message.Type)?
+        /// What keeps the table of such a type alive.
+        let owner: (any AnyObject & Sendable)?
+
+        var name: String { String(cString: table.pointee.full_name) }
     }
 
     /// An extension, by what stands in an encoded message.
     private struct ExtensionKey: Hashable, @unchecked Sendable {
-        // @unchecked Sendable: the table is a constant.
+        // @unchecked Sendable, because tables never change.
         let extended: UnsafePointer<MessageTable>
         let number: UInt32
 
@@ -59,11 +71,16 @@ public struct MessageRegistry: Sendable {
 
     /// - Parameter types: messages and extensions; of two messages with one name, the last counts.
     public init(_ types: [any Message.Type]) {
-        storage = Storage(types)
+        storage = Storage(types.map { Entry(table: $0._table, type: $0, owner: nil) })
     }
 
-    /// The type of the message with this full name, such as `google.protobuf.Timestamp`.
-    public subscript(name: String) -> (any Message.Type)? { storage?.messages[name] }
+    /// - Parameter tables: those of types that are known only at run time, and what keeps each alive.
+    package init(tables: [(table: UnsafePointer<MessageTable>, owner: any AnyObject & Sendable)]) {
+        storage = Storage(tables.map { Entry(table: $0.table, type: nil, owner: $0.owner) })
+    }
+
+    /// The linked type of the message with this full name, such as `google.protobuf.Timestamp`.
+    public subscript(name: String) -> (any Message.Type)? { storage?.messages[name]?.type }
 
     /// Adds the types of another registry. Of two with one name, the other's counts.
     public mutating func add(_ other: MessageRegistry) {
@@ -98,10 +115,10 @@ public struct MessageRegistry: Sendable {
         in context: UnsafeMutableRawPointer?
     ) -> UnsafePointer<MessageTable>? {
         // Strings that differ in their bytes may be equal.
-        guard let type = storage(context)?.messages[String(decoding: name, as: UTF8.self)],
-            name.elementsEqual(type.protoMessageName.utf8)
+        guard let entry = storage(context)?.messages[String(decoding: name, as: UTF8.self)],
+            name.elementsEqual(entry.name.utf8)
         else { return nil }
-        return type._table
+        return entry.table
     }
 
     private static func `extension`(
@@ -111,9 +128,9 @@ public struct MessageRegistry: Sendable {
         in context: UnsafeMutableRawPointer?
     ) -> UnsafePointer<MessageTable>? {
         guard let storage = storage(context) else { return nil }
-        guard let name else { return storage.extensions[ExtensionKey(extended: extended, number: number)]?._table }
+        guard let name else { return storage.extensions[ExtensionKey(extended: extended, number: number)]?.table }
         let text = String(decoding: name, as: UTF8.self)
-        guard let table = storage.extensionsByName[text]?._table, table.pointee.extended == extended,
+        guard let table = storage.extensionsByName[text]?.table, table.pointee.extended == extended,
             name.elementsEqual(table.extensionTextName.utf8)
                 || name.elementsEqual(String(cString: table.pointee.full_name).utf8)
         else { return nil }

@@ -194,6 +194,14 @@ extension DescriptorBuilder {
             && entry.fieldsByNumber.map { storage.fields[$0].proto.number } == [1, 2]
             && entry.fieldsByNumber.map { storage.fields[$0].proto.name } == ["key", "value"]
             && storage.fields[entry.fieldsByNumber[0]].type.isKey
+        if isEntry, let value = storage.fields[entry.fieldsByNumber[1]].typePlace,
+            storage.fields[entry.fieldsByNumber[1]].type == .enumeration
+        {
+            let owner = value.storage ?? storage
+            guard owner.values[owner.enums[value.index].values.lowerBound].proto.number == 0 else {
+                throw error(.invalidField, entry.fullName, "the enum of a map's values must begin with 0.")
+            }
+        }
         if !isEntry { throw error(.invalidField, entry.fullName, "the entries of a map cannot be like this.") }
     }
 

@@ -256,7 +256,8 @@ extension DescriptorBuilder {
                     jsonName: proto.hasJsonName ? proto.jsonName : proto.name.camelCased,
                     // Until it is linked.
                     type: FieldType(rawValue: proto.type == .group ? 11 : proto.type.rawValue) ?? .message,
-                    oneof: oneof
+                    oneof: oneof,
+                    isRepeated: proto.label == .repeated
                 )
             )
         }

@@ -117,6 +117,13 @@ extension DescriptorPool {
         storages.flatMap { storage in storage.files.indices.map { FileDescriptor(storage: storage, index: $0) } }
     }
 
+    /// All messages, but for the entries of maps. Each stands before those that are declared in it.
+    var messages: [MessageDescriptor] {
+        storages.flatMap { storage in
+            storage.messages.indices.map { MessageDescriptor(storage: storage, index: $0) }.filter { !$0.isMapEntry }
+        }
+    }
+
     /// The file with this path, by which others import it.
     public func file(named path: String) -> FileDescriptor? {
         for storage in storages.reversed() {

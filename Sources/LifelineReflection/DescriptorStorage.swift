@@ -111,7 +111,8 @@ final class DescriptorStorage: @unchecked Sendable {
         /// Among the fields by number.
         var tableIndex = 0
 
-        var isRepeated: Bool { proto.label == .repeated }
+        /// Beside `proto`, for it is asked for often.
+        let isRepeated: Bool
     }
 
     struct Oneof {

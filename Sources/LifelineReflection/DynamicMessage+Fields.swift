@@ -277,13 +277,18 @@ extension DynamicMessage {
     }
 
     private func checkMembership(of field: FieldDescriptor) throws(MessageError) {
-        if field.isExtension || field.containingType != descriptor {
+        if !isMember(field) {
             throw MessageError(
                 code: .unknownField,
                 message: "\(field.fullName) is no field of this \(descriptor.fullName)"
                     + (field.isExtension ? "; extensions are among its unknown fields." : ".")
             )
         }
+    }
+
+    private func isMember(_ field: FieldDescriptor) -> Bool {
+        field.storage === descriptor.storage
+            && descriptor.storage.messages[descriptor.index].fields.contains(field.index)
     }
 
     private func checkElement(_ value: FieldValue, of field: FieldDescriptor) throws(MessageError) {
@@ -323,10 +328,7 @@ extension DynamicMessage {
 
     /// The field's entry in the table.
     private func entry(of field: FieldDescriptor) -> TableMessage.Field {
-        precondition(
-            !field.isExtension && field.containingType == descriptor,
-            "\(field.fullName) is no field of \(descriptor.fullName)"
-        )
+        precondition(isMember(field), "\(field.fullName) is no field of \(descriptor.fullName)")
         return descriptor.table.pointee.fields + field.tableIndex
     }
 }

@@ -74,6 +74,29 @@ extension DynamicMessage {
         }
     }
 
+    /// Decodes a message from an array of bytes. See `Message.init(serializedBytes:partial:options:)`.
+    public init(
+        _ descriptor: MessageDescriptor,
+        serializedBytes bytes: borrowing [UInt8],
+        partial: Bool = false,
+        options: DecodingOptions = DecodingOptions()
+    ) throws(MessageError) {
+        self = try DynamicMessage(descriptor, serializedBytes: bytes.span.bytes, partial: partial, options: options)
+    }
+
+    /// Decodes a message from a span of bytes. See `Message.init(serializedBytes:partial:options:)`.
+    public init(
+        _ descriptor: MessageDescriptor,
+        serializedBytes bytes: RawSpan,
+        partial: Bool = false,
+        options: DecodingOptions = DecodingOptions()
+    ) throws(MessageError) {
+        let content = try bytes.withUnsafeBytes { (bytes) throws(MessageError) in
+            try TableMessage(serializedBytes: bytes, as: descriptor.table, partial: partial, options: options)
+        }
+        self.init(descriptor, content)
+    }
+
     /// Merges an encoded message into this one. See `Message.merge(serializedBytes:partial:options:)`.
     public mutating func merge(
         serializedBytes bytes: some Sequence<UInt8>,

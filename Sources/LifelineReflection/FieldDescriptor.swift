@@ -7,6 +7,7 @@ public struct FieldDescriptor: Hashable, Sendable {
     let storage: DescriptorStorage
     let index: Int
 
+    // What each access to a message asks for is read from the storage, without this, which copies the whole.
     private var field: DescriptorStorage.Field {
         _read { yield storage.fields[index] }
     }
@@ -41,10 +42,10 @@ public struct FieldDescriptor: Hashable, Sendable {
     // MARK: What it holds
 
     /// The type of the value, or of each element of a repeated field. A map's is `message`.
-    public var type: FieldType { field.type }
+    public var type: FieldType { storage.fields[index].type }
     /// Whether it is a repeated field or a map.
-    public var isRepeated: Bool { field.isRepeated }
-    public var isMap: Bool { field.isMap }
+    public var isRepeated: Bool { storage.fields[index].isRepeated }
+    public var isMap: Bool { storage.fields[index].isMap }
     /// Whether it has to be set for a message to be complete.
     public var isRequired: Bool { field.isRequired }
     /// Whether elements are encoded together, with one tag.
@@ -85,5 +86,5 @@ public struct FieldDescriptor: Hashable, Sendable {
     }
 
     /// The field's index in the table of its message.
-    var tableIndex: Int { field.tableIndex }
+    var tableIndex: Int { storage.fields[index].tableIndex }
 }

@@ -21,7 +21,7 @@ public struct MessageDescriptor: Hashable, Sendable {
     }
 
     /// By which messages of the type are decoded and encoded. It lives as long as the storage.
-    var table: UnsafePointer<MessageTable> { message.table.unsafelyUnwrapped }
+    var table: UnsafePointer<MessageTable> { storage.messages[index].table.unsafelyUnwrapped }
 
     /// The name without those of the package and the messages around it.
     public var name: String { message.proto.name }
@@ -72,8 +72,8 @@ public struct MessageDescriptor: Hashable, Sendable {
     public func oneof(named name: String) -> OneofDescriptor? { oneofs.first { $0.name == name } }
 
     /// The field at this index of the table.
-    func field(at index: Int) -> FieldDescriptor {
-        FieldDescriptor(storage: storage, index: message.fieldsByNumber[index])
+    func field(at position: Int) -> FieldDescriptor {
+        FieldDescriptor(storage: storage, index: storage.messages[index].fieldsByNumber[position])
     }
 }
 

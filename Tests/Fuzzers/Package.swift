@@ -66,6 +66,12 @@ let package = Package(
             ]
         ),
         .executableTarget(
+            name: "descriptors",
+            dependencies: ["CLibFuzzer", .product(name: "LifelineMessages", package: "lifeline")],
+            path: "DescriptorsMain",
+            swiftSettings: strict
+        ),
+        .executableTarget(
             name: "mutations",
             dependencies: ["CLibFuzzer", "Mutations"],
             path: "MutationsMain",

@@ -1,3 +1,4 @@
+import LifelineDescriptorTypes
 import LifelineMessages
 import LifelineProtos
 import LifelineReflection
@@ -249,6 +250,25 @@ import Testing
             #expect(throws: MessageError.self) { try message.merge(serializedBytes: [10, 5]) }
             #expect(message == before)
         }
+    }
+
+    @Test func anyHoldsMessagesOfAPool() throws {
+        let file = Google_Protobuf_FileDescriptorProto.proto3 { file in
+            file.messageType = [
+                .with {
+                    $0.name = "M"
+                    $0.field = [.init("a", 1)]
+                }
+            ]
+        }
+        let types = MessageRegistry(try DescriptorPool(.of(file)))
+        let json = #"{"@type":"type.googleapis.com/test.M","a":5}"#
+        let any = try Google_Protobuf_Any(jsonString: json, options: JSONDecodingOptions(types: types))
+        #expect(any.value == [8, 5])
+        var all = MessageRegistry.wellKnownTypes
+        all.add(types)
+        #expect(try any.jsonString(options: JSONEncodingOptions(types: all)) == json)
+        #expect(throws: MessageError.self) { try any.jsonString() }
     }
 
     @Test func descriptionsShowTheType() throws {

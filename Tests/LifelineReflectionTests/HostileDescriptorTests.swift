@@ -91,12 +91,12 @@ import Testing
     }
 
     /// A name without a dot in front is looked up in each scope around.
-    @Test(arguments: [(100, nil), (10_000, .limitExceeded)] as [(Int32, DescriptorError.Code?)])
-    func lookingUpNamesIsBounded(fieldCount: Int32, code: DescriptorError.Code?) {
+    @Test(arguments: [(100, nil), (10_000, DescriptorError.Code.limitExceeded)])
+    func lookingUpNamesIsBounded(fieldCount: Int, code: DescriptorError.Code?) {
         let long = String(repeating: "a", count: 1_000)
         var type = Google_Protobuf_DescriptorProto.with {
             $0.name = "M"
-            $0.field = RepeatedField((1...fieldCount).map { .init("f\($0)", $0, .message, long) })
+            $0.field = RepeatedField((1...Int32(fieldCount)).map { .init("f\($0)", $0, .message, long) })
         }
         for _ in 1..<30 {
             let inner = type

@@ -42,13 +42,16 @@ struct Contender {
 
 extension Contender {
     /// In the order in which they are shown.
-    static let names = ["lifeline", "lifeline-borrowed", "swift-protobuf", "libprotobuf-c", "libprotobuf"]
+    static let names = [
+        "lifeline", "lifeline-borrowed", "lifeline-dynamic", "swift-protobuf", "libprotobuf-c", "libprotobuf",
+    ]
 
     /// All of them. The first one is what the others are compared with.
     static func all(on workload: Workload) throws -> [Contender] {
         [
             try .lifeline(workload),
             try .lifelineBorrowed(workload),
+            try .lifelineDynamic(workload),
             try .swiftProtobuf(workload),
             .native("libprotobuf-c", c_contender().pointee, workload),
             .native("libprotobuf", cpp_contender().pointee, workload),

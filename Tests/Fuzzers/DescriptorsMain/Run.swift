@@ -1,0 +1,55 @@
+internal import LifelineMessages
+internal import LifelineReflection
+
+/// Reads the first half of `bytes` as a FileDescriptorSet, and the rest as a message of each type in it: in the binary
+/// format, as JSON and as text. Errors are fine. Traps when something makes no sense.
+func run(_ bytes: [UInt8]) {
+    // The first byte says how much of the rest is the set.
+    guard let split = bytes.first else { return }
+    let rest = bytes.dropFirst()
+    let (set, input) = (rest.prefix(rest.count * Int(split) / 255), rest.dropFirst(rest.count * Int(split) / 255))
+    var pool = DescriptorPool()
+    guard (try? pool.add(serializedFileSet: set)) != nil else {
+        check(pool.files.isEmpty)
+        return
+    }
+    for file in pool.files {
+        check(pool.file(named: file.name) == file)
+        for type in file.messages { check(type, pool, Array(input)) }
+    }
+    // The same files once more change nothing.
+    let count = pool.files.count
+    check((try? pool.add(serializedFileSet: set)) != nil && pool.files.count == count)
+}
+
+private func check(_ type: MessageDescriptor, _ pool: DescriptorPool, _ input: [UInt8]) {
+    check(pool.message(named: type.fullName) == type)
+    for nested in type.messages { check(nested, pool, input) }
+    var made: [DynamicMessage] = []
+    if let message = try? DynamicMessage(type, serializedBytes: input, partial: true) { made.append(message) }
+    if let message = try? DynamicMessage(type, jsonUTF8Bytes: input, partial: true) { made.append(message) }
+    let text = String(decoding: input, as: UTF8.self)
+    if let message = try? DynamicMessage(type, textFormatString: text, partial: true) { made.append(message) }
+    for message in made {
+        var copy = DynamicMessage(type)
+        for field in type.fields {
+            check(type.field(number: field.number) == field && type.field(named: field.name) == field)
+            let value = message[field]
+            if message.has(field) { check((try? copy.set(field, to: value)) != nil) }
+        }
+        // Text that is not UTF-8 is repaired when it is read.
+        if message.unknownFields.isEmpty, copy == message { check(copy.hashValue == message.hashValue) }
+        _ = try? message.jsonString()
+        _ = message.textFormatString()
+        guard let bytes = try? message.serializedBytes(partial: true),
+            let again = try? DynamicMessage(type, serializedBytes: bytes, partial: true)
+        else { continue }
+        check(again == message)
+        for field in type.fields { copy.clear(field) }
+        check(copy == DynamicMessage(type))
+    }
+}
+
+private func check(_ condition: Bool, line: UInt = #line) {
+    if !condition { fatalError("what line \(line) checks does not hold") }
+}

@@ -1,0 +1,12 @@
+internal import CLibFuzzer
+
+// libFuzzer calls back for every input; its own main is in no library.
+var count = CommandLine.argc
+var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
+let status = withUnsafeMutablePointer(to: &arguments) { arguments in
+    LLVMFuzzerRunDriver(&count, arguments) { bytes, count in
+        run([UInt8](UnsafeBufferPointer(start: bytes, count: count)))
+        return 0
+    }
+}
+if status != 0 { fatalError("libFuzzer ended with status \(status)") }
