@@ -225,7 +225,9 @@ extension DescriptorBuilder {
             let (fullName, index) = (storage.prefix(of: scope) + proto.name, storage.fields.count)
             try checkIdentifier(proto.name, of: fullName)
             try add(.field(index), named: fullName)
-            guard (1...536_870_911).contains(proto.number), !(19_000...19_999).contains(proto.number) else {
+            // Extensions of a message set may have larger numbers. Which there are, the range of the message says.
+            let largest = isExtension ? Int32.max - 1 : 536_870_911
+            guard (1...largest).contains(proto.number), !(19_000...19_999).contains(proto.number) else {
                 throw error(
                     .invalidNumber,
                     fullName,

@@ -25,8 +25,3 @@ extension DynamicMessage {
         try content.merge(from: source.content, fieldMask: fieldMask, options: options)
     }
 }
-
-extension Google_Protobuf_FieldMask {
-    /// Whether each path leads to a field of a message type. Only its last part may name a repeated field or a map.
-    public func isValid(for type: MessageDescriptor) -> Bool { FieldPaths.areValid(paths, for: type.table) }
-}

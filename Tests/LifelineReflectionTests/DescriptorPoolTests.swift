@@ -71,6 +71,25 @@ import Testing
         #expect(type.file.extensions.contains(owner))
     }
 
+    @Test func messageSetsHaveExtensionsWithLargeNumbers() throws {
+        let file = Google_Protobuf_FileDescriptorProto.with { file in
+            file.name = "test.proto"
+            file.messageType = [
+                .with { type in
+                    type.name = "Set"
+                    type.options.messageSetWireFormat = true
+                    type.extensionRange = [.with { ($0.start, $0.end) = (4, .max) }]
+                }
+            ]
+            var field = Google_Protobuf_FieldDescriptorProto("large", .max - 1, .message, ".Set")
+            field.extendee = ".Set"
+            file.extension = [field]
+        }
+        let pool = try DescriptorPool(.of(file))
+        let type = try #require(pool.message(named: "Set"))
+        #expect(pool.extension(of: type, number: Int(Int32.max - 1))?.name == "large")
+    }
+
     @Test func servicesAreDescribed() throws {
         let pool = DescriptorPool([Sample_Room_V1_EchoRequest.self])
         let service = try #require(pool.files.last?.services.first)

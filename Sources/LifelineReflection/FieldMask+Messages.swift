@@ -1,4 +1,5 @@
 public import LifelineMessages
+public import LifelineWellKnownTypes
 
 /// How fields of a mask are merged.
 public struct FieldMaskMergeOptions: Hashable, Sendable {
@@ -37,12 +38,12 @@ extension Message {
 }
 
 extension TableMessage {
-    package mutating func trim(keeping mask: Google_Protobuf_FieldMask) {
+    mutating func trim(keeping mask: Google_Protobuf_FieldMask) {
         let paths = FieldPaths(mask)
         if !paths.paths.isEmpty { trim(keeping: paths.root, removesUnknownFields: false) }
     }
 
-    package mutating func merge(
+    mutating func merge(
         from source: TableMessage,
         fieldMask: Google_Protobuf_FieldMask,
         options: FieldMaskMergeOptions

@@ -1,4 +1,5 @@
 public import LifelineMessages
+public import LifelineWellKnownTypes
 
 extension Google_Protobuf_FieldMask {
     /// A mask with the name of each field of a message type.
@@ -37,6 +38,9 @@ extension Google_Protobuf_FieldMask {
     /// Whether each path leads to a field of a message type. Only its last part may name a repeated field or a map.
     public func isValid<M: Message>(for: M.Type) -> Bool { FieldPaths.areValid(paths, for: M._table) }
 
+    /// Whether each path leads to a field of a message type. See ``isValid(for:)``.
+    public func isValid(for type: MessageDescriptor) -> Bool { FieldPaths.areValid(paths, for: type.table) }
+
     private init(_ paths: FieldPaths) {
         self.init()
         self.paths = RepeatedField(paths.paths.map { String(decoding: $0, as: UTF8.self) })
@@ -44,12 +48,12 @@ extension Google_Protobuf_FieldMask {
 }
 
 /// The paths of a mask in canonical form: sorted by their parts, so that those with the same first parts stand together.
-package struct FieldPaths {
-    package let paths: [[UInt8]]
+struct FieldPaths {
+    let paths: [[UInt8]]
 
     private static let dot = UInt8(ascii: ".")
 
-    package init(_ mask: Google_Protobuf_FieldMask) {
+    init(_ mask: Google_Protobuf_FieldMask) {
         self.init(mask.paths.map { Array($0.utf8) })
     }
 
@@ -88,7 +92,7 @@ package struct FieldPaths {
 
     private static func rank(_ byte: UInt8) -> Int { byte == dot ? 0 : Int(byte) + 1 }
 
-    package static func areValid(_ paths: RepeatedField<String>, for table: UnsafePointer<MessageTable>) -> Bool {
+    static func areValid(_ paths: RepeatedField<String>, for table: UnsafePointer<MessageTable>) -> Bool {
         paths.allSatisfy { path in
             var type: UnsafePointer<MessageTable>? = table
             for part in path.utf8.split(separator: dot, omittingEmptySubsequences: false) {
@@ -108,20 +112,20 @@ package struct FieldPaths {
 
 extension FieldPaths {
     /// Paths with the same first parts, behind which the next part begins at `offset`.
-    package struct Branch {
+    struct Branch {
         fileprivate let paths: ArraySlice<[UInt8]>
         fileprivate let offset: Int
 
         /// Whether a path ends here, so that all below is in the mask.
-        package var isWhole: Bool { paths.first.map { $0.count < offset } ?? false }
+        var isWhole: Bool { paths.first.map { $0.count < offset } ?? false }
     }
 
-    package var root: Branch { Branch(paths: paths[...], offset: 0) }
+    var root: Branch { Branch(paths: paths[...], offset: 0) }
 }
 
 extension FieldPaths.Branch {
     /// The branches of the fields that the next parts name, by their indices. Other names are passed over.
-    package func branches(in table: UnsafePointer<MessageTable>) -> [Int: FieldPaths.Branch] {
+    func branches(in table: UnsafePointer<MessageTable>) -> [Int: FieldPaths.Branch] {
         var branches: [Int: FieldPaths.Branch] = [:]
         var rest = paths
         while let first = rest.first {
