@@ -35,7 +35,8 @@ import Testing
         #expect(content.contains("func clearA_B_netWeight() { clearExtension(A_B_Extensions_net_weight.self) }"))
         #expect(content.contains("var A_B_others: LifelineMessages.RepeatedField<A_B_M> {"))
         #expect(!content.contains("hasA_B_others"))
-        let registry = "let A_B_Test_Extensions = LifelineMessages.MessageRegistry([\n    A_B_Extensions_net_weight.self,\n"
+        let registry =
+            "let A_B_Test_Extensions = LifelineMessages.MessageRegistry([\n    A_B_Extensions_net_weight.self,\n"
         #expect(content.contains(registry + "    A_B_Extensions_others.self,\n])"))
     }
 
@@ -108,6 +109,8 @@ import Testing
             extend Note { optional Note note = 100; }
             """
         )
-        #expect(content.contains(".full_name = \"Note\"") && content.contains("const LifelineMessageTable pb__note__table"))
+        #expect(
+            content.contains(".full_name = \"Note\"") && content.contains("const LifelineMessageTable pb__note__table")
+        )
     }
 }

@@ -294,7 +294,11 @@ import Testing
             """
         )
         #expect(text.contains("extern const LifelineFile lifeline_file_google_2fprotobuf_2fdescriptor LIFELINE_WEAK;"))
-        #expect(text.contains("_messages[] = {\n    &pb__m__table,\n    &pb__m__n__table,\n    &pb__m__foo_bar_entry__table,"))
+        #expect(
+            text.contains(
+                "_messages[] = {\n    &pb__m__table,\n    &pb__m__n__table,\n    &pb__m__foo_bar_entry__table,"
+            )
+        )
         #expect(text.contains("    .file = &lifeline_file_test,\n"))
 
         let literal = try #require(text.firstMatch(of: /lifeline_file_test_bytes\[\] =\n([^;]*);/)).output.1

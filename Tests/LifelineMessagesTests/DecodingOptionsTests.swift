@@ -167,7 +167,9 @@ import Testing
     }
 
     /// The most bytes that SECURITY.md and the options allow a message to take.
-    private static func promise(_ limit: Int, _ inputByteCount: Int) -> Int { max(0, limit) + 3 * inputByteCount + 5_120 }
+    private static func promise(_ limit: Int, _ inputByteCount: Int) -> Int {
+        max(0, limit) + 3 * inputByteCount + 5_120
+    }
 
     /// The lowest limit that is accepted, to 64 bytes.
     private func lowestLimit(_ isAccepted: (Int) -> Bool) -> Int {

@@ -91,7 +91,9 @@ import Testing
         """
 
     private static func bytes(_ hex: String) -> [UInt8] {
-        let digits = hex.utf8.map { UInt8($0 < UInt8(ascii: "a") ? $0 - UInt8(ascii: "0") : $0 - UInt8(ascii: "a") + 10) }
+        let digits = hex.utf8.map {
+            UInt8($0 < UInt8(ascii: "a") ? $0 - UInt8(ascii: "0") : $0 - UInt8(ascii: "a") + 10)
+        }
         return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
     }
 
@@ -158,7 +160,12 @@ import Testing
         let message = try Extendable(
             serializedBytes: Self.bytes("fa07020805" + "900801" + "f00601" + "9a080102" + "fa0704120208069208020304")
         )
-        #expect(message.Test_Extending_weight == .with { $0.grams = 5; $0.below.grams = 6 })
+        #expect(
+            message.Test_Extending_weight
+                == .with {
+                    $0.grams = 5; $0.below.grams = 6
+                }
+        )
         #expect(message.Test_Extending_numbers == [1, 3, 4] && message.Test_Extending_packedNumbers == [2])
         #expect(!message.hasTest_Extending_aDouble)
     }
@@ -175,7 +182,9 @@ import Testing
         // A length where a varint should be, an enum's number that is not declared, text that is cut.
         let bytes = Self.bytes("aa0701ff" + "e80763" + "fa07020880")
         let message = try Extendable(serializedBytes: bytes)
-        #expect(!message.hasTest_Extending_aBool && !message.hasTest_Extending_size && !message.hasTest_Extending_weight)
+        #expect(
+            !message.hasTest_Extending_aBool && !message.hasTest_Extending_size && !message.hasTest_Extending_weight
+        )
         #expect(try message.serializedBytes() == bytes)
     }
 
@@ -197,7 +206,10 @@ import Testing
             }
             #expect(try Extendable(serializedBytes: bytes).serializedBytes() == bytes)
         }
-        #expect(try Extendable(serializedBytes: Self.bytes("fa0700"), extensions: Self.types, partial: true).hasTest_Extending_weight)
+        #expect(
+            try Extendable(serializedBytes: Self.bytes("fa0700"), extensions: Self.types, partial: true)
+                .hasTest_Extending_weight
+        )
         #expect(try Extendable(serializedBytes: Self.bytes("fa070112"), extensions: MessageRegistry()).name == "")
     }
 
@@ -334,7 +346,9 @@ import Testing
             options: json
         )
         #expect(parsed == expected)
-        #expect(try Extendable(textFormatString: "[a.b] { c: 1 } [test.extending.a_bool]: true", options: text) == expected)
+        #expect(
+            try Extendable(textFormatString: "[a.b] { c: 1 } [test.extending.a_bool]: true", options: text) == expected
+        )
     }
 
     @Test func contentThatIsNotOfTheTypeIsPrintedByItsNumber() throws {
@@ -360,14 +374,16 @@ import Testing
         let decoded = try Test_Extending_Set(serializedBytes: bytes, extensions: Self.types)
         #expect(decoded == set && decoded.Test_Extending_Entry_entry.set.Test_Extending_heavy.grams == 1)
 
-        let json = #"{"[test.extending.Entry.entry]":{"text":"t","set":{"[test.extending.heavy]":{"grams":1}}},"#
+        let json =
+            #"{"[test.extending.Entry.entry]":{"text":"t","set":{"[test.extending.heavy]":{"grams":1}}},"#
             + #""[test.extending.heavy]":{"grams":3}}"#
         #expect(try set.jsonString(options: JSONEncodingOptions(types: Self.types)) == json)
         #expect(try Test_Extending_Set(jsonString: json, options: JSONDecodingOptions(types: Self.types)) == set)
 
         var options = TextFormatEncodingOptions(types: Self.types)
         options.printInOneLine = true
-        let text = #"[test.extending.Entry] { text: "t" set { [test.extending.heavy] { grams: 1 } } } "#
+        let text =
+            #"[test.extending.Entry] { text: "t" set { [test.extending.heavy] { grams: 1 } } } "#
             + "[test.extending.heavy] { grams: 3 }"
         #expect(set.textFormatString(options: options) == text)
         let parsing = TextFormatDecodingOptions(types: Self.types)

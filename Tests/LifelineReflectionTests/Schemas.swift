@@ -20,7 +20,8 @@ enum Schemas {
         Test_Imports_User.self, Test_Names_Cases_Cases.self, Test_Names_CWords.self, Test_Names_OpenCases_Holder.self,
         Test_Names_Presence.self, Test_Names_Types.self, Test_Paths_Dashed.self, Test_Proto2_Defaults.self,
         Test_Proto2_Enums.self, Test_Proto2_Groups.self, Test_Proto2_Marker.self, Test_Scalars_Many_ManyFields.self,
-        Test_Editions_BestEffort.self, Test_Editions_Edition2024_Shown.self, Test_Editions_Presence.self, Test_Editions_OfFileMessage.self,
+        Test_Editions_BestEffort.self, Test_Editions_Edition2024_Shown.self, Test_Editions_Presence.self,
+        Test_Editions_OfFileMessage.self,
         Test_Extending_Weight.self, Test_Scalars_Proto2_Point.self, Test_Scalars_Proto3_Point.self, Unpackaged.self,
     ]
 

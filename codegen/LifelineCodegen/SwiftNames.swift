@@ -45,7 +45,9 @@ struct SwiftNames {
             // Nothing nested stands where services name this module.
             var taken = Self.reservedTypes.union([SwiftContext.sessions])
             addTypes(file.messages, file.enums, extensions, taken: &taken, namer: namer)
-            if !file.allExtensions.isEmpty { registries[file.name] = Self.registry(of: file, taken: &taken, namer: namer) }
+            if !file.allExtensions.isEmpty {
+                registries[file.name] = Self.registry(of: file, taken: &taken, namer: namer)
+            }
         }
         for files in Dictionary(grouping: files, by: module).values { tellApart(files) }
         // Now that all fields have their names.
@@ -115,8 +117,8 @@ struct SwiftNames {
         }
     }
 
-    /// The property of an extension stands in a type that may be of another file, beside others that this one does not see:
-    /// its name begins with the package's, or with that of the message around it.
+    /// The property of an extension stands in a type that may be of another file, beside others that this one does not
+    /// see: its name begins with the package's, or with that of the message around it.
     private mutating func addProperty(of field: FieldDescriptor) {
         let mappings = ProtoFileToModuleMappings(swiftProtobufModuleName: "")
         let namer = SwiftProtobufNamer(currentFile: field.file, protoFileToModuleMappings: mappings)
@@ -137,7 +139,8 @@ struct SwiftNames {
         )
     }
 
-    private static func registry(of file: FileDescriptor, taken: inout Set<String>, namer: SwiftProtobufNamer) -> String {
+    private static func registry(of file: FileDescriptor, taken: inout Set<String>, namer: SwiftProtobufNamer) -> String
+    {
         let base = file.name.withoutProtoSuffix.split(separator: "/").last.map(String.init) ?? ""
         let name = namer.typePrefix(forFile: file) + NamingUtils.toUpperCamelCase(base) + "_Extensions"
         return unique(name, suffix: "_", taken: &taken)

@@ -81,7 +81,8 @@ struct TableGenerator {
         printer.print("#include <stddef.h>", "")
         for type in enums { printEnum(type, to: &printer) }
         let declared = messages.filter { schema.extensionOf($0) == nil }
-        let linked = file.filesOfUsedMessages + Schema.filesOfExtendedMessages(in: file) + file.files { $0.enumType?.file }
+        let linked =
+            file.filesOfUsedMessages + Schema.filesOfExtendedMessages(in: file) + file.files { $0.enumType?.file }
         description.print(
             messages: declared.map { "\(names.prefix($0))__table" },
             linkedFiles: linked.map(\.name),

@@ -1,7 +1,8 @@
 // Reads and writes extensions.
 //
 // The table of an extension describes a message with a single field, which is the extension. The message that it
-// extends keeps it, encoded, among its unknown fields. So a message is the same whether its extensions are known or not.
+// extends keeps it, encoded, among its unknown fields. So a message is the same whether its extensions are known or
+// not.
 #ifndef LIFELINE_EXTENSIONS_H
 #define LIFELINE_EXTENSIONS_H
 
@@ -16,8 +17,8 @@ void *_Nullable lifeline_extension_read(
     const LifelineMessageTable *extension, const void *message, LifelineArena *arena);
 
 // Replaces the extension of `message` by `value`, a message of the extension's table, or removes it where `value` has
-// no field set. False, with nothing changed, when the arena's budget or malloc is exhausted, or the extension takes more
-// than INT32_MAX bytes.
+// no field set. False, with nothing changed, when the arena's budget or malloc is exhausted, or the extension takes
+// more than INT32_MAX bytes.
 bool lifeline_extension_write(
     const LifelineMessageTable *extension, void *message, const void *value, LifelineArena *arena);
 

@@ -177,8 +177,9 @@ struct LifelineFile {
     const char *bytes;  // a google.protobuf.FileDescriptorProto with all options, but without positions and comments
     // The imported files; NULL where one is not linked, as it was imported for its options only.
     const LifelineFile *_Nullable const *_Nullable dependencies;
-    const LifelineMessageTable *_Nonnull const *_Nullable messages;  // all, each directly followed by those nested in it
-    uint32_t count;                                                  // of `bytes`
+    // All messages, each directly followed by those nested in it.
+    const LifelineMessageTable *_Nonnull const *_Nullable messages;
+    uint32_t count;  // of `bytes`
     uint32_t dependency_count;
     uint32_t message_count;
 };
