@@ -267,7 +267,8 @@ static bool print_unknown_fields(TextPrinter *printer, LifelineInput *input, uin
     return true;
 }
 
-// Prints the unknown fields of a message by their numbers, but for extensions.
+// Prints the unknown fields of a message by their numbers, but for extensions, of which it prints the parts that are not
+// of their types.
 static bool print_all_unknown_fields(
     TextPrinter *printer, const LifelineMessageTable *table, const void *message,
     const LifelineExtensions *extensions) {
@@ -277,6 +278,11 @@ static bool print_all_unknown_fields(
         if (lifeline_find_extension(extensions, field.extension_tag >> 3) != NULL) continue;
         LifelineInput input = {.next = field.value, .end = field.value + field.count};
         if (!print_unknown_field(printer, field.tag, &input, UNKNOWN_DEPTH)) return false;
+    }
+    for (size_t index = 0; index < extensions->count; index += 1) {
+        LifelineExtension extension = extensions->all[index];
+        LifelineExtensions none = {.count = 0};
+        if (!print_all_unknown_fields(printer, extension.table, extension.value, &none)) return false;
     }
     return true;
 }

@@ -168,6 +168,13 @@ const std::vector<Exception> refusals = {
      [](const Comparison &comparison) {
          return comparison.engine.status == LIFELINE_UNKNOWN_FIELD && expects(comparison, LIFELINE_WELL_KNOWN_ANY);
      }},
+    {"names in message sets",
+     "An extension goes by its full name, or by its message's. Python takes any word behind the latter.",
+     [](const Comparison &comparison) {
+         return comparison.engine.status == LIFELINE_UNKNOWN_FIELD
+                && (comparison.engine.message->flags & LIFELINE_MESSAGE_SET) != 0
+                && contains(token(comparison), "^\"\\[.+\\..+\\]\"$");
+     }},
     {"half of a surrogate pair in ignored fields",
      "It has no form in UTF-8. Python does not look at what it ignores.",
      [](const Comparison &comparison) {
@@ -181,6 +188,14 @@ const std::vector<Exception> acceptances = {
      "What is ignored cannot be ambiguous. Python reads all of it first.",
      [](const Comparison &comparison) {
          return comparison.ignores_unknown && peer_says(comparison, "duplicate key");
+     }},
+    {"brackets in ignored fields",
+     "They may hold any name. Python takes them only in messages that may have extensions, and takes the extensions of "
+     "all messages for that message's.",
+     [](const Comparison &comparison) {
+         return comparison.ignores_unknown
+                && (peer_says(comparison, "does not have extensions") || peer_says(comparison, "Extension doesn't match")
+                    || contains(comparison.peer.result, "Failed to parse \\[[a-zA-Z_.]+\\] field"));
      }},
     {"rounded to the largest float",
      "A number that rounds to the largest float is read as it. Python refuses all that is above it.",
@@ -199,6 +214,12 @@ const std::vector<Exception> contents = {
          auto underscores = [](const std::string &text) { return std::count(text.begin(), text.end(), '_'); };
          return has_more_than_ascii(comparison.text)
                 && underscores(comparison.peer.result) > underscores(comparison.engine.encoded);
+     }},
+    {"ignored names in message sets",
+     "As above: Python does not ignore them.",
+     [](const Comparison &comparison) {
+         return comparison.ignores_unknown && contains(comparison.text, "\"\\[test\\.extending\\.Entry\\.")
+                && comparison.peer.result.size() > comparison.engine.encoded.size();
      }},
 };
 

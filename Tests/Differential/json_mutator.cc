@@ -137,9 +137,14 @@ std::string some_token(Random &random) {
     }
 }
 
+const char *const keys[] = {
+    "@type", "value", "[test.extending.a_bool]", "[test.extending.numbers]", "[test.extending.weight]",
+    "[test.extending.pair]", "[test.extending.unit]", "[test.extending.Scope.scope]", "[test.extending.Entry.entry]",
+    "[test.extending.Entry]", "[test.extending.heavy]", "[test.extending.Weight]", "[test.extending.none]", "[]", "[a",
+    "a]", "[a.b]", "[ a.b ]", "test.extending.a_bool"};
+
 std::string some_key(Random &random) {
-    if (random.one_in(2)) return "\"" + one_of(texts, random) + "\"";
-    return random.one_in(2) ? "\"@type\"" : "\"value\"";
+    return "\"" + (random.one_in(2) ? one_of(texts, random) : one_of(keys, random)) + "\"";
 }
 
 std::string write_some(const Node &root, Random &random) {

@@ -30,6 +30,9 @@ bool may_have_groups(const MessageType &type, const std::string &text) {
     return text.find("test.proto2.Groups") != std::string::npos || reaches_group(type.descriptor(), seen);
 }
 
+// C++ libprotobuf 3.21 neither prints nor reads extensions in JSON.
+bool may_have_extensions(const std::string &text) { return text.find("\"[") != std::string::npos; }
+
 // C++ libprotobuf has no option for its limit.
 constexpr size_t deepest_text_of_cpp = 90;
 
@@ -127,7 +130,9 @@ std::string JSONRun::test_variant(
     std::string expected = canonical_content(type, encoded).value();
     std::string problem = problem_of_reading("we", type, printed.text, {}, expected);
     if (!problem.empty()) return problem;
-    if (depth_of(printed.text) >= deepest_text_of_cpp || may_have_groups(type, printed.text)) return "";
+    bool is_for_cpp = depth_of(printed.text) < deepest_text_of_cpp && !may_have_groups(type, printed.text)
+                      && !may_have_extensions(printed.text);
+    if (!is_for_cpp) return "";
     std::string text = "\n  text: " + visible(printed.text);
     std::string reason;
     std::optional<std::string> by_cpp = parse_json_with_cpp(type, printed.text, reason);

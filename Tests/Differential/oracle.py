@@ -33,8 +33,6 @@ class Messages:
         with open(path, "rb") as file:
             files.ParseFromString(file.read())
         for file in files.file:
-            # To the engine, extensions are unknown fields.
-            forget_extensions(file)
             adapt_fields(file)
             self.pool.Add(file)
 
@@ -42,12 +40,6 @@ class Messages:
         if name not in self.classes:
             self.classes[name] = message_factory.GetMessageClass(self.pool.FindMessageTypeByName(name))
         return self.classes[name]()
-
-
-def forget_extensions(scope):
-    scope.ClearField("extension")
-    for message in getattr(scope, "message_type", []) or getattr(scope, "nested_type", []):
-        forget_extensions(message)
 
 
 def adapt_fields(scope):

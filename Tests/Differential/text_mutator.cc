@@ -208,7 +208,10 @@ const char *const others[] = {
     "{ value: \"a\" [type.googleapis.com/google.protobuf.Empty] { } }", "{ [a.b]: 1 }", "{ [a/no.Type] { } }"};
 
 const char *const keys[] = {
-    "a", "1", "2", "18", "value", "key", "type_url", "seconds", "[a.b]", "[a.b.c]", "[a/b.c]", "[a.b/c/d]", "[/a]",
+    "a", "1", "2", "18", "value", "key", "type_url", "seconds", "[test.extending.a_bool]", "[test.extending.numbers]",
+    "[test.extending.weight]", "[test.extending.pair]", "[test.extending.unit]", "[test.extending.Scope.scope]",
+    "[test.extending.Entry.entry]", "[test.extending.Entry]", "[test.extending.heavy]", "[test.extending.Weight]",
+    "[test.extending.none]", "[ test . extending.a_bool ]", "[a.b]", "[a.b.c]", "[a/b.c]", "[a.b/c/d]", "[/a]",
     "[a/]", "[]", "[a", "[ a . b ]", "[type.googleapis.com/google.protobuf.Duration]",
     "[type.googleapis.com/test.scalars.proto3.Point]", "[ type.googleapis.com / google.protobuf.Empty ]",
     "[type.googleapis.com/google.protobuf.Duration", "[a%20b/google.protobuf.Empty]", "[a%2/google.protobuf.Empty]",

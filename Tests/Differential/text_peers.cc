@@ -19,16 +19,11 @@ using google::protobuf::UnknownFieldSet;
 
 namespace {
 
-// Finds messages in a google.protobuf.Any behind any prefix, also in messages without a generated class. To the engine,
-// extensions are unknown fields.
+// Finds messages in a google.protobuf.Any behind any prefix, also in messages without a generated class.
 class Finder : public TextFormat::Finder {
 public:
     const Descriptor *FindAnyType(const Message &, const std::string &, const std::string &name) const override {
         return dynamic_pool()->FindMessageTypeByName(name);
-    }
-
-    const google::protobuf::FieldDescriptor *FindExtension(Message *, const std::string &) const override {
-        return nullptr;
     }
 };
 

@@ -20,6 +20,8 @@ const LifelineMessageTable *find_message(void *, const char *name, size_t count)
     return found == known_types.end() ? nullptr : found->second;
 }
 
+constexpr LifelineTypes lookup{find_message, find_extension, nullptr};
+
 template <typename Float>
 size_t write_shortest(Float value, uint8_t *text) {
     char *start = reinterpret_cast<char *>(text);
@@ -89,10 +91,10 @@ bool parse_into(
     TextualFormat format, const LifelineMessageTable *table, void *message, const uint8_t *bytes, size_t count,
     size_t &offset, Arena &arena, const ParseSettings &settings, LifelineFailure &failure) {
     if (format == TextualFormat::json) {
-        LifelineJSONParseOptions options{{find_message, nullptr, nullptr}, settings.maximum_depth, settings.ignores_unknown};
+        LifelineJSONParseOptions options{lookup, settings.maximum_depth, settings.ignores_unknown};
         return lifeline_json_parse(table, message, bytes, count, &offset, arena.get(), &options, &failure);
     }
-    LifelineTextParseOptions options{{find_message, nullptr, nullptr}, settings.maximum_depth, settings.ignores_unknown};
+    LifelineTextParseOptions options{lookup, settings.maximum_depth, settings.ignores_unknown};
     offset = count;
     return lifeline_text_parse(table, message, bytes, count, arena.get(), &options, &failure);
 }
@@ -102,12 +104,12 @@ bool print_from(
     LifelineText &text, LifelineFailure &failure) {
     if (format == TextualFormat::json) {
         LifelineJSONPrintOptions options{
-            write_shortest<double>, write_shortest<float>, {find_message, nullptr, nullptr}, deepest_message,
+            write_shortest<double>, write_shortest<float>, lookup, deepest_message,
             settings.enums_as_numbers, settings.int64_as_numbers, settings.proto_names, settings.absent_fields};
         return lifeline_json_print(table, message, &options, &text, &failure);
     }
     LifelineTextPrintOptions options{
-        write_shortest<double>, write_shortest<float>, {find_message, nullptr, nullptr}, deepest_message,
+        write_shortest<double>, write_shortest<float>, lookup, deepest_message,
         settings.in_one_line, settings.unknown_fields};
     return lifeline_text_print(table, message, &options, &text, &failure);
 }

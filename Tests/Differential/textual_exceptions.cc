@@ -25,7 +25,9 @@ const LifelineField *failed_field(const Comparison &comparison) {
     for (uint32_t index = 0; table != nullptr && index < table->field_count; index += 1) {
         if (table->fields[index].number == comparison.engine.field_number) return &table->fields[index];
     }
-    return nullptr;
+    const LifelineMessageTable *extension =
+        find_extension(nullptr, table, comparison.engine.field_number, nullptr, 0);
+    return extension == nullptr ? nullptr : extension->fields;
 }
 
 bool contains(std::string text, const char *pattern) {

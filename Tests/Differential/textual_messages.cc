@@ -41,15 +41,6 @@ void for_each_message(Message &message, const Body &body) {
     }
 }
 
-// To the engine, extensions are unknown fields.
-void clear_extensions(Message &message) {
-    std::vector<const FieldDescriptor *> fields;
-    message.GetReflection()->ListFields(message, &fields);
-    for (const FieldDescriptor *field : fields) {
-        if (field->is_extension()) message.GetReflection()->ClearField(&message, field);
-    }
-}
-
 // MARK: Any
 
 const Message *prototype_of(const std::string &url) {
@@ -90,7 +81,6 @@ public:
             differential::fill(*filled, random_);
             for_each_message(*filled, [&](Message &each) {
                 if (!keeps_unknown_) each.GetReflection()->MutableUnknownFields(&each)->Clear();
-                clear_extensions(each);
             });
             // Read again, maps have each key once.
             message = parse_with_cpp(type, canonical(*filled), deepest_message);
@@ -267,7 +257,6 @@ std::optional<std::string> known_content(const MessageType &type, std::string_vi
     if (message == nullptr) return std::nullopt;
     for_each_message(*message, [](Message &each) {
         each.GetReflection()->MutableUnknownFields(&each)->Clear();
-        clear_extensions(each);
         normalize_any(each, known_content);
     });
     return canonical(*message);

@@ -57,7 +57,15 @@ private:
 
 DynamicTypes *dynamic_types = nullptr;
 
-std::map<std::pair<const LifelineMessageTable *, uint32_t>, const LifelineMessageTable *> extensions;
+using ExtensionsOf = std::map<const LifelineMessageTable *, std::map<uint32_t, const LifelineMessageTable *>>;
+
+ExtensionsOf extensions;
+
+bool is_named(const LifelineMessageTable *extension, std::string_view name) {
+    size_t count;
+    const char *text_name = lifeline_extension_text_name(extension, &count);
+    return name == extension->full_name || name == std::string_view(text_name, count);
+}
 
 // Of descriptors, C++ has an older version than we do.
 const Message *generated_prototype(const std::string &name) {
@@ -70,9 +78,17 @@ const Message *generated_prototype(const std::string &name) {
 }  // namespace
 
 const LifelineMessageTable *find_extension(
-    void *, const LifelineMessageTable *extended, uint32_t number, const char *, size_t) {
-    auto found = extensions.find(std::pair(extended, number));
-    return found == extensions.end() ? nullptr : found->second;
+    void *, const LifelineMessageTable *extended, uint32_t number, const char *name, size_t count) {
+    auto of_message = extensions.find(extended);
+    if (of_message == extensions.end()) return nullptr;
+    if (name == nullptr) {
+        auto found = of_message->second.find(number);
+        return found == of_message->second.end() ? nullptr : found->second;
+    }
+    for (const auto &[each, extension] : of_message->second) {
+        if (is_named(extension, std::string_view(name, count))) return extension;
+    }
+    return nullptr;
 }
 
 std::vector<MessageType> load_types(const std::string &descriptor_set_path) {
@@ -83,7 +99,7 @@ std::vector<MessageType> load_types(const std::string &descriptor_set_path) {
     for (const LifelineMessageTable *table : tables) {
         if ((table->flags & LIFELINE_MESSAGE_MAP_ENTRY) != 0) continue;
         if (table->extended != nullptr) {
-            extensions.emplace(std::pair(table->extended, table->fields->number), table);
+            extensions[table->extended].emplace(table->fields->number, table);
             continue;
         }
         const Message *prototype = generated_prototype(table->full_name);

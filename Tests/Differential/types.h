@@ -20,12 +20,12 @@ struct MessageType {
     const google::protobuf::Descriptor *descriptor() const { return prototype->GetDescriptor(); }
 };
 
-// Every type that we have a table of, except the entries of maps and the messages that stand for extensions. Of C++ it takes the generated class where there is
-// one, and a DynamicMessage of the descriptors in the file for types whose names make no valid C++. The process ends
-// with a message when a table has no counterpart.
+// Every type that we have a table of, except the entries of maps and the messages that stand for extensions. Of C++ it
+// takes the generated class where there is one, and a DynamicMessage of the descriptors in the file for types whose
+// names make no valid C++. The process ends with a message when a table has no counterpart.
 std::vector<MessageType> load_types(const std::string &descriptor_set_path);
 
-// Finds an extension by its number; a LifelineFindExtension. load_types must have been called.
+// Finds an extension by its number or its name; a LifelineFindExtension. load_types must have been called.
 const LifelineMessageTable *find_extension(
     void *, const LifelineMessageTable *extended, uint32_t number, const char *name, size_t count);
 
