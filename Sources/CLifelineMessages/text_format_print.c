@@ -267,8 +267,7 @@ static bool print_unknown_fields(TextPrinter *printer, LifelineInput *input, uin
     return true;
 }
 
-// Prints the unknown fields of a message by their numbers, but for extensions, of which it prints the parts that are not
-// of their types.
+// Prints the unknown fields of a message by their numbers: of extensions only the parts that are not of their types.
 static bool print_all_unknown_fields(
     TextPrinter *printer, const LifelineMessageTable *table, const void *message,
     const LifelineExtensions *extensions) {

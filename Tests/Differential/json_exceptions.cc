@@ -194,7 +194,8 @@ const std::vector<Exception> acceptances = {
      "all messages for that message's.",
      [](const Comparison &comparison) {
          return comparison.ignores_unknown
-                && (peer_says(comparison, "does not have extensions") || peer_says(comparison, "Extension doesn't match")
+                && (peer_says(comparison, "does not have extensions")
+                    || peer_says(comparison, "Extension doesn't match")
                     || contains(comparison.peer.result, "Failed to parse \\[[a-zA-Z_.]+\\] field"));
      }},
     {"rounded to the largest float",

@@ -24,8 +24,8 @@ std::optional<std::string> canonical_content(const MessageType &type, std::strin
 // The same without unknown fields.
 std::optional<std::string> known_content(const MessageType &type, std::string_view encoded);
 
-// A random message that the format can hold, with every NaN the same. For JSON, mostly, also without unknown fields, and
-// with those messages of google.protobuf in their range that have a form of their own.
+// A random message that the format can hold, with every NaN the same. For JSON, mostly, also without unknown fields,
+// and with those messages of google.protobuf in their range that have a form of their own.
 std::string generate_for(
     TextualFormat format, const std::vector<MessageType> &types, const MessageType &type, Random &random);
 

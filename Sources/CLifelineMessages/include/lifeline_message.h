@@ -76,7 +76,8 @@ enum { LIFELINE_INPUT_SLOP = 16 };
 // The arena's budget bounds the memory. Without it, and before blocks are rounded up, a byte of input takes at most the
 // larger of 50 and S / 2 + 20 bytes, where S is the size of the largest struct of a table that can be reached from
 // `table`. (An empty element of a repeated message field has two bytes. It takes a struct, up to four pointers in
-// arrays that double, and one more pointer when a map is sorted.)
+// arrays that double, and one more pointer when a map is sorted.) A group that has no end when decoding fails counts as
+// one byte more.
 bool lifeline_message_decode(
     const LifelineMessageTable *table, void *message, const uint8_t *_Nullable bytes, size_t count,
     LifelineArena *arena, const LifelineDecodeOptions *options, LifelineFailure *failure);
