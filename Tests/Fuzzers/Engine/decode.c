@@ -1,6 +1,6 @@
 // Decodes an input, and walks through all that came out of it: after a failure too, for what was decoded until then is
 // promised to be a message. Checks what lifeline_message.h and lifeline_arena.h promise about memory, and that
-// lifeline_message_parse comes to the same.
+// lifeline_message_parse comes to the same. Checks extensions, too, and writes one of them.
 #include "fuzz_input.h"
 
 // A copy for which memory is short by a word is refused.
@@ -63,7 +63,10 @@ static void check_copy(FuzzMessage *message, FuzzBytes *bytes, uint32_t depth) {
 static void check_bound(const FuzzInput *input, const LifelineFailure *expected) {
     size_t largest = fuzz_largest_struct(input->table);
     size_t per_byte = largest / 2 + 20 > 50 ? largest / 2 + 20 : 50;
-    size_t size = ((input->table->size + 7) & ~(size_t)7) + ((input->count * per_byte + 7) & ~(size_t)7);
+    size_t depth = input->options.maximum_depth;
+    size_t open_groups = expected->status == LIFELINE_OK ? 0 : depth < input->count ? depth : input->count;
+    size_t count = input->count + open_groups;
+    size_t size = ((input->table->size + 7) & ~(size_t)7) + ((count * per_byte + 7) & ~(size_t)7);
     uint8_t *memory = malloc(size);
     FUZZ_CHECK(memory != NULL);
     FuzzBytes bytes = fuzz_copy_bytes(input->message, input->count, 0xff, 0);
@@ -81,6 +84,85 @@ static void check_failure(const LifelineFailure *failure, const LifelineFailure 
     FUZZ_CHECK(failure->status == LIFELINE_OUT_OF_MEMORY || fuzz_same_failure(failure, ample));
 }
 
+// MARK: Extensions
+
+static LifelineFailure extension_failure(const FuzzMessage *message, const FuzzInput *input, bool partial) {
+    LifelineTypes types = {.find_extension = fuzz_find_extension};
+    LifelineFailure failure;
+    bool is_valid = lifeline_extensions_check(
+        message->table, message->fields, &types, partial, &input->options, &failure);
+    FUZZ_CHECK(is_valid == (failure.status == LIFELINE_OK));
+    FUZZ_CHECK(is_valid || failure.message != NULL);
+    return failure;
+}
+
+static void check_extensions(const FuzzMessage *message, const FuzzInput *input) {
+    FuzzInput ample = fuzz_with_ample_budget(input);
+    LifelineFailure partial = extension_failure(message, &ample, true);
+    LifelineFailure complete = extension_failure(message, &ample, false);
+    FUZZ_CHECK(partial.status != LIFELINE_OUT_OF_MEMORY && partial.status != LIFELINE_MISSING_REQUIRED);
+    FUZZ_CHECK(fuzz_same_failure(&partial, &complete) || complete.status == LIFELINE_MISSING_REQUIRED);
+    LifelineFailure with_less = extension_failure(message, input, true);
+    check_failure(&with_less, &partial);
+}
+
+static void *read_extension(const LifelineMessageTable *extension, const void *message, LifelineArena *arena) {
+    fuzz_start_arena(arena, NULL, 0, fuzz_ample_budget);
+    return lifeline_extension_read(extension, message, arena);
+}
+
+// Both messages have the same extension, or neither has it.
+static void check_same_extension(const LifelineMessageTable *extension, const void *left, const void *right) {
+    LifelineArena left_arena;
+    LifelineArena right_arena;
+    void *left_value = read_extension(extension, left, &left_arena);
+    void *right_value = read_extension(extension, right, &right_arena);
+    FUZZ_CHECK((left_value == NULL) == (right_value == NULL));
+    FUZZ_CHECK(left_value == NULL || lifeline_message_equal(extension, left_value, right_value));
+    lifeline_arena_destroy(&left_arena);
+    lifeline_arena_destroy(&right_arena);
+}
+
+static void check_same_extensions(
+    const FuzzMessage *left, const FuzzMessage *right, const LifelineMessageTable *except) {
+    for (size_t index = 0; index < fuzz_extension_count; index += 1) {
+        const LifelineMessageTable *extension = fuzz_extensions[index];
+        bool is_compared = extension->extended == left->table && extension != except;
+        if (is_compared) check_same_extension(extension, left->fields, right->fields);
+    }
+}
+
+// An extension that is removed is gone, and the others are as they were; written again, it is as it was, too.
+static void check_writing_extension(const FuzzMessage *message, const LifelineMessageTable *extension) {
+    LifelineArena arena;
+    void *value = read_extension(extension, message->fields, &arena);
+    FuzzMessage copy = {.table = message->table};
+    fuzz_start_arena(&copy.arena, NULL, 0, fuzz_ample_budget);
+    copy.fields = lifeline_message_copy(message->table, message->fields, &copy.arena);
+    void *empty = lifeline_message_create(extension, &copy.arena);
+    FUZZ_CHECK(copy.fields != NULL && empty != NULL);
+    FUZZ_CHECK(lifeline_extension_write(extension, copy.fields, empty, &copy.arena));
+    FUZZ_CHECK(lifeline_extension_read(extension, copy.fields, &copy.arena) == NULL);
+    check_same_extensions(message, &copy, extension);
+    if (value != NULL) {
+        FUZZ_CHECK(lifeline_extension_write(extension, copy.fields, value, &copy.arena));
+        check_same_extensions(message, &copy, NULL);
+    }
+    fuzz_free_message(&copy);
+    lifeline_arena_destroy(&arena);
+}
+
+static void check_writing_extensions(const FuzzMessage *message, const FuzzInput *input) {
+    size_t chosen = input->variant % fuzz_extension_count;
+    for (size_t index = 0; index < fuzz_extension_count; index += 1) {
+        // One of each type, for each takes the time of reading all.
+        const LifelineMessageTable *extension = fuzz_extensions[(chosen + index) % fuzz_extension_count];
+        if (extension->extended == message->table) return check_writing_extension(message, extension);
+    }
+}
+
+// MARK: Decoding
+
 // Decodes with the input's budget, and returns the outcome.
 static LifelineFailure check_decoding(const FuzzInput *input) {
     FuzzMessage message = fuzz_create_message(input->table, NULL, 0, input->budget);
@@ -93,6 +175,8 @@ static LifelineFailure check_decoding(const FuzzInput *input) {
     fuzz_decode(lifeline_message_decode, &message, &bytes, &input->options);
     LifelineFailure failure = message.failure;
     fuzz_check_budget(&message, input->budget);
+    check_extensions(&message, input);
+    check_writing_extensions(&message, input);
     check_copy(&message, &bytes, input->options.maximum_depth);
     return failure;
 }

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lifeline_message.h"
+#include "lifeline_extensions.h"
 
 // Ends the run, as a crash, when `condition` does not hold.
 #define FUZZ_CHECK(condition)                                                              \
@@ -100,6 +100,12 @@ size_t fuzz_largest_struct(const LifelineMessageTable *table);
 
 extern const LifelineMessageTable *const fuzz_tables[];
 extern const size_t fuzz_table_count;
+extern const LifelineMessageTable *const fuzz_extensions[];
+extern const size_t fuzz_extension_count;
+
+// Find the types above.
+LifelineFindMessage fuzz_find_message;
+LifelineFindExtension fuzz_find_extension;
 
 // Called by libFuzzer with every input.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

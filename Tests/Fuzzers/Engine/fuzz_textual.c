@@ -21,15 +21,6 @@ size_t fuzz_write_float(float value, uint8_t *text) {
     return (size_t)count;
 }
 
-static const LifelineMessageTable *find_message(void *context, const char *name, size_t count) {
-    (void)context;
-    for (size_t index = 0; index < fuzz_table_count; index += 1) {
-        const char *full_name = fuzz_tables[index]->full_name;
-        if (strlen(full_name) == count && memcmp(full_name, name, count) == 0) return fuzz_tables[index];
-    }
-    return NULL;
-}
-
 // Parses from memory of exactly the text's size, and checks what holds of every outcome: the message too, which is
 // valid after a failure as well.
 static bool parse(
@@ -59,25 +50,34 @@ static bool parse(
     return parsed;
 }
 
-static LifelineText print(const FuzzFormat *format, const FuzzMessage *message, const FuzzTextualOptions *options) {
-    LifelineText text;
+// False when extensions stand inside each other deeper than can be printed.
+static bool print(
+    const FuzzFormat *format, const FuzzMessage *message, const FuzzTextualOptions *options, LifelineText *text) {
     LifelineFailure failure;
-    lifeline_text_init(&text, NULL, 0);
-    FUZZ_CHECK(format->print(message, options, &text, &failure));
-    return text;
+    lifeline_text_init(text, NULL, 0);
+    if (format->print(message, options, text, &failure)) return true;
+    FUZZ_CHECK(failure.status == LIFELINE_TOO_DEEP && options->types.find_extension != NULL);
+    lifeline_text_destroy(text);
+    return false;
 }
 
 // What was parsed is printed as a text that is parsed to the same message, and printed the same.
 static void check_printing(
     const FuzzFormat *format, const FuzzMessage *message, const FuzzInput *input, FuzzTextualOptions options) {
+    bool may_be_too_deep = options.maximum_depth > 100;
     options.maximum_depth = ample_depth;
-    LifelineText text = print(format, message, &options);
+    LifelineText text;
+    if (!print(format, message, &options, &text)) {
+        FUZZ_CHECK(may_be_too_deep);
+        return;
+    }
     FuzzMessage again = fuzz_create_message(message->table, NULL, 0, fuzz_ample_budget);
     FUZZ_CHECK(text.count == 0 || format->is_text(text.memory, text.count));
     FUZZ_CHECK(parse(format, &again, text.memory, text.count, fuzz_ample_budget, &options));
     bool may_lose = format->may_lose != NULL && format->may_lose(input->message, input->count, &options);
     FUZZ_CHECK(may_lose || lifeline_message_equal(message->table, message->fields, again.fields));
-    LifelineText text_again = print(format, &again, &options);
+    LifelineText text_again;
+    FUZZ_CHECK(print(format, &again, &options, &text_again));
     FUZZ_CHECK(text_again.count == text.count);
     FUZZ_CHECK(text.count == 0 || memcmp(text_again.memory, text.memory, text.count) == 0);
     lifeline_text_destroy(&text_again);
@@ -121,9 +121,10 @@ int fuzz_textual(const FuzzFormat *format, const uint8_t *data, size_t size) {
     FuzzTextualOptions options = {
         .maximum_depth = input.options.maximum_depth,
         .ignores_unknown = (input.variant & 0x01) != 0,
-        .find_message = (input.variant & 0x02) != 0 ? NULL : find_message,
+        .types = {.find_message = fuzz_find_message, .find_extension = fuzz_find_extension},
         .printing = input.variant >> 4,
     };
+    if ((input.variant & 0x02) != 0) options.types = (LifelineTypes){.find_message = NULL};
     FuzzMessage message = fuzz_create_message(input.table, NULL, 0, fuzz_ample_budget);
     bool parsed = parse(format, &message, input.message, input.count, fuzz_ample_budget, &options);
     FUZZ_CHECK(message.failure.status != LIFELINE_OUT_OF_MEMORY);

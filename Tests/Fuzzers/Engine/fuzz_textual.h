@@ -2,7 +2,7 @@
 // message. Byte 2 chooses options:
 //
 //   01   whether unknown fields are ignored
-//   02   whether messages in a google.protobuf.Any are of no known type
+//   02   whether messages in a google.protobuf.Any are of no known type, and no extensions are known
 //   f0   a bit for each option of printing
 #ifndef FUZZ_TEXTUAL_H
 #define FUZZ_TEXTUAL_H
@@ -13,8 +13,8 @@
 typedef struct FuzzTextualOptions {
     uint32_t maximum_depth;
     bool ignores_unknown;
-    LifelineFindMessage *find_message;  // or NULL
-    uint8_t printing;                   // four bits
+    LifelineTypes types;
+    uint8_t printing;  // four bits
 } FuzzTextualOptions;
 
 typedef struct FuzzFormat {

@@ -3,7 +3,7 @@
 
 static bool parse(FuzzMessage *message, const uint8_t *bytes, size_t count, const FuzzTextualOptions *options) {
     LifelineJSONParseOptions parse_options = {
-        .types = {.find_message = options->find_message},
+        .types = options->types,
         .maximum_depth = options->maximum_depth,
         .ignore_unknown_fields = options->ignores_unknown,
     };
@@ -23,7 +23,7 @@ static bool print(
     LifelineJSONPrintOptions print_options = {
         .write_double = fuzz_write_double,
         .write_float = fuzz_write_float,
-        .types = {.find_message = options->find_message},
+        .types = options->types,
         .maximum_depth = options->maximum_depth,
         .enums_as_numbers = (options->printing & 1) != 0,
         .int64_as_numbers = (options->printing & 2) != 0,

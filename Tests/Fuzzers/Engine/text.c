@@ -6,7 +6,7 @@
 
 static bool parse(FuzzMessage *message, const uint8_t *bytes, size_t count, const FuzzTextualOptions *options) {
     LifelineTextParseOptions parse_options = {
-        .types = {.find_message = options->find_message},
+        .types = options->types,
         .maximum_depth = options->maximum_depth,
         .ignore_unknown_fields = options->ignores_unknown,
     };
@@ -19,7 +19,7 @@ static bool print(
     LifelineTextPrintOptions print_options = {
         .write_double = fuzz_write_double,
         .write_float = fuzz_write_float,
-        .types = {.find_message = options->find_message},
+        .types = options->types,
         .maximum_depth = options->maximum_depth,
         .in_one_line = (options->printing & 1) != 0,
         .unknown_fields = false,  // they could not be read back
@@ -42,7 +42,7 @@ static bool may_lose(const uint8_t *bytes, size_t count, const FuzzTextualOption
         const uint8_t *word = bytes + index;
         size_t left = count - index;
         bool is_url = left >= sizeof url - 1 && memcmp(word, url, sizeof url - 1) == 0;
-        if (is_url && options->find_message != NULL) return true;
+        if (is_url && options->types.find_message != NULL) return true;
         bool is_nan = left >= 3 && strncasecmp((const char *)word, "nan", 3) == 0;
         if (is_nan && (left == 3 || word[3] != 'o')) return true;  // not "nanos"
     }
