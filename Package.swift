@@ -284,6 +284,7 @@ let unitTests: [Target] = [
     tests("LifelineCodegenTests", "LifelineCodegen", .swiftProtobuf, .swiftProtobufPluginLibrary),
     tests(
         "LifelineMessagesTests",
+        "CLifelineMessages",
         "LifelineMessages",
         "LifelineProtos",
         "LifelineTestSupport",

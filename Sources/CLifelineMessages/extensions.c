@@ -239,7 +239,9 @@ void *lifeline_extension_read(const LifelineMessageTable *extension, const void 
     const ProtobufCMessage *base = message;
     if (base->n_unknown_fields == 0) return NULL;
     LifelineTypes types = {.find_extension = find_only, .context = (void *)(uintptr_t)extension};
-    LifelineDecodeOptions options = {.maximum_depth = 1000};  // as deep as decoding goes at most
+    LifelineDecodeOptions options = {
+        .maximum_depth = 1000,  // as deep as decoding goes at most
+        .accept_malformed_text = arena->may_hold_malformed_text};
     LifelineExtensions extensions;
     LifelineFailure failure;
     bool found = lifeline_read_extensions(

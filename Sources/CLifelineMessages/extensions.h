@@ -22,8 +22,8 @@ typedef struct LifelineExtensions {
 // The extension with this number, or NULL.
 LifelineExtension *_Nullable lifeline_find_extension(const LifelineExtensions *extensions, uint32_t number);
 
-// The extension of that table, which is added, with an empty value, if need be: then `*added` is set. NULL when the
-// arena's budget is exhausted.
+// The extension with the number of that table's, whatever its own table is. It is added, with an empty value, if need
+// be: then `*added` is set. NULL when the arena's budget is exhausted.
 LifelineExtension *_Nullable lifeline_add_extension(
     LifelineExtensions *extensions, LifelineArena *arena, const LifelineMessageTable *table, bool *added);
 

@@ -342,8 +342,14 @@ static bool parse_extension(
     if (extension == NULL) return true;
     bool added;
     LifelineExtension *place = lifeline_add_extension(&seen->extensions, parser->arena, extension, &added);
-    bool parsed = place == NULL ? fail(parser, LIFELINE_OUT_OF_MEMORY)
-                                : parse_field(parser, extension->fields, place->value, seen);
+    bool parsed = false;
+    if (place == NULL) {
+        fail(parser, LIFELINE_OUT_OF_MEMORY);
+    } else if (place->table != extension) {
+        fail(parser, LIFELINE_DUPLICATE_FIELD);  // two extensions have one number
+    } else {
+        parsed = parse_field(parser, extension->fields, place->value, seen);
+    }
     return parsed || fail_in(parser, table, extension->fields->number);
 }
 

@@ -9,21 +9,25 @@ internal import CLifelineMessages
 ///     options[Sample_Extensions_weight.self] = 3
 ///
 /// A message keeps its extensions, encoded, among its unknown fields. So none is lost by a program that does not know it,
-/// and reading or writing one costs as much as decoding or encoding it. To have their content checked when a message is
+/// and reading or writing one costs as much as decoding or encoding it. What is not of an extension's type, or takes more
+/// than 64 MiB beyond three times its bytes, reads as absent. To have the content of extensions checked when a message is
 /// decoded, use ``Message/init(serializedBytes:extensions:partial:options:)``.
+///
+/// `isInitialized` and encoding do not look for `required` fields in extensions; ``Message/checkExtensions(_:partial:options:)``
+/// does.
 public protocol MessageExtension: Message {
     /// The message that has the extension.
-    associatedtype Extended: Message
-    associatedtype Value
+    associatedtype _Extended: Message
+    associatedtype _Value
 
     /// The extension's value: the declared default, or an empty message or list, where it is absent.
-    var value: Value { get set }
+    var value: _Value { get set }
 }
 
 extension Message {
-    /// The value of an extension; its default when it is absent. What is not of the extension's type counts as absent.
-    public subscript<Extension: MessageExtension>(_: Extension.Type) -> Extension.Value
-    where Extension.Extended == Self {
+    /// The value of an extension; its default when it is absent. One that is set may take up to 2 GiB.
+    public subscript<Extension: MessageExtension>(_: Extension.Type) -> Extension._Value
+    where Extension._Extended == Self {
         get { (read(Extension.self) ?? Extension()).value }
         set {
             var content = read(Extension.self) ?? Extension()
@@ -34,21 +38,23 @@ extension Message {
 
     /// Whether an extension is set; of a repeated one, whether it has elements.
     public func hasExtension<Extension: MessageExtension>(_: Extension.Type) -> Bool
-    where Extension.Extended == Self {
+    where Extension._Extended == Self {
         read(Extension.self) != nil
     }
 
     /// Forgets an extension; it then reads as its default.
     public mutating func clearExtension<Extension: MessageExtension>(_: Extension.Type)
-    where Extension.Extended == Self {
-        write(Extension())
+    where Extension._Extended == Self {
+        if hasUnknownFields { write(Extension()) }
     }
 
     /// Nil when the extension is absent.
     private func read<Extension: MessageExtension>(_: Extension.Type) -> Extension? {
         guard hasUnknownFields else { return nil }
         let storage = MessageStorage.create(byteCount: 256)
-        storage.arena.pointee.budget = LIFELINE_NO_BUDGET
+        let limit = DecodingOptions().memoryLimit + 3 * unknownByteCount
+        storage.arena.pointee.budget = lifeline_arena_budget(limit)
+        storage.arena.pointee.may_hold_malformed_text = _message.mayHoldMalformedText
         let content = lifeline_extension_read(Extension._table, _message.fields, storage.arena)
         extendLifetime(self)
         guard let content else { return nil }

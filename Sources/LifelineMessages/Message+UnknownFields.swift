@@ -15,6 +15,13 @@ extension Message {
         fields.assumingMemoryBound(to: ProtobufCMessage.self).pointee.n_unknown_fields = 0
     }
 
+    /// The bytes of unknown fields, without the tags of some.
+    var unknownByteCount: Int {
+        defer { extendLifetime(self) }
+        let fields = UnsafeBufferPointer(start: base.unknown_fields, count: Int(base.n_unknown_fields))
+        return fields.reduce(0) { $0 + $1.len }
+    }
+
     var hasUnknownFields: Bool { base.n_unknown_fields > 0 }
 
     /// The base that every struct of protobuf-c begins with.

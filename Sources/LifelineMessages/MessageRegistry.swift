@@ -11,24 +11,27 @@ public struct MessageRegistry: Sendable {
     // An object, so that C can be given a reference to it. It is never changed once it is shared.
     private final class Storage: Sendable {
         let messages: [String: Entry]
-        /// By the number, and by the name between brackets.
         let extensions: [ExtensionKey: Entry]
-        let extensionsByName: [String: Entry]
+        let extensionsByName: [ExtensionName: Entry]
 
         init(_ entries: some Sequence<Entry>) {
             var messages: [String: Entry] = [:]
             var extensions: [ExtensionKey: Entry] = [:]
-            var extensionsByName: [String: Entry] = [:]
             for entry in entries {
                 if let key = ExtensionKey(entry.table) {
                     extensions[key] = entry
-                    extensionsByName[entry.name] = entry
-                    extensionsByName[entry.table.extensionTextName] = entry
                 } else {
                     messages[entry.name] = entry
                 }
             }
-            (self.messages, self.extensions, self.extensionsByName) = (messages, extensions, extensionsByName)
+            (self.messages, self.extensions) = (messages, extensions)
+            var extensionsByName: [ExtensionName: Entry] = [:]
+            for (key, entry) in extensions {
+                for name in [entry.name, entry.table.extensionTextName] {
+                    extensionsByName[ExtensionName(extended: key.extended, name: name)] = entry
+                }
+            }
+            self.extensionsByName = extensionsByName
         }
 
         var all: [Entry] { Array(messages.values) + extensions.values }
@@ -63,13 +66,21 @@ public struct MessageRegistry: Sendable {
         }
     }
 
+    /// An extension, by what stands between brackets in JSON and text format.
+    private struct ExtensionName: Hashable, @unchecked Sendable {
+        // @unchecked Sendable, because tables never change.
+        let extended: UnsafePointer<MessageTable>
+        let name: String
+    }
+
     /// Nil while there are no types.
     private var storage: Storage?
 
     /// A registry without types.
     public init() {}
 
-    /// - Parameter types: messages and extensions; of two messages with one name, the last counts.
+    /// - Parameter types: messages and extensions; of two messages with one name, and of two extensions of a message with
+    ///   one number, the last counts.
     public init(_ types: [any Message.Type]) {
         storage = Storage(types.map { Entry(table: $0._table, type: $0, owner: nil) })
     }
@@ -82,7 +93,7 @@ public struct MessageRegistry: Sendable {
     /// The linked type of the message with this full name, such as `google.protobuf.Timestamp`.
     public subscript(name: String) -> (any Message.Type)? { storage?.messages[name]?.type }
 
-    /// Adds the types of another registry. Of two with one name, the other's counts.
+    /// Adds the types of another registry. Of two with one name or number, the other's counts.
     public mutating func add(_ other: MessageRegistry) {
         guard let others = other.storage?.all else { return }
         storage = Storage((storage?.all ?? []) + others)
@@ -129,8 +140,9 @@ public struct MessageRegistry: Sendable {
     ) -> UnsafePointer<MessageTable>? {
         guard let storage = storage(context) else { return nil }
         guard let name else { return storage.extensions[ExtensionKey(extended: extended, number: number)]?.table }
-        let text = String(decoding: name, as: UTF8.self)
-        guard let table = storage.extensionsByName[text]?.table, table.pointee.extended == extended,
+        let key = ExtensionName(extended: extended, name: String(decoding: name, as: UTF8.self))
+        // Strings that differ in their bytes may be equal.
+        guard let table = storage.extensionsByName[key]?.table,
             name.elementsEqual(table.extensionTextName.utf8)
                 || name.elementsEqual(String(cString: table.pointee.full_name).utf8)
         else { return nil }

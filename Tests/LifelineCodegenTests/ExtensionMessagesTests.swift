@@ -29,7 +29,7 @@ import Testing
             """
         )
         #expect(content.contains("struct A_B_Extensions_net_weight: LifelineMessages.MessageExtension {"))
-        #expect(content.contains("typealias Extended = A_B_M"))
+        #expect(content.contains("typealias _Extended = A_B_M"))
         #expect(content.contains("extension A_B_M {\n    /// Weighs.\n    public var A_B_netWeight: Int32 {"))
         #expect(content.contains("var hasA_B_netWeight: Bool { hasExtension(A_B_Extensions_net_weight.self) }"))
         #expect(content.contains("func clearA_B_netWeight() { clearExtension(A_B_Extensions_net_weight.self) }"))
@@ -67,6 +67,55 @@ import Testing
             """
         )
         #expect(content.contains("var weight_100: Int32 {") && content.contains("var hasWeight_100: "))
+    }
+
+    @Test func propertiesOfOneMessageAreToldApart() throws {
+        let content = try swift(
+            """
+            syntax = "proto2";
+            message M { oneof kind { int32 a = 1; } extensions 100 to 200; }
+            extend M { optional int32 foo_bar = 100; optional int32 fooBar = 101; optional int32 kind = 102; }
+            """
+        )
+        #expect(content.contains("var fooBar: Int32 {") && content.contains("var fooBar_101: Int32 {"))
+        #expect(content.contains("var kind_102: Int32 {"))
+    }
+
+    /// In an extension of a message, its nested types are found first.
+    @Test func typesThatAMessageHidesAreNamedWithTheirModule() throws {
+        let content = try swift(
+            """
+            syntax = "proto2";
+            message Outer { message Scope {} extensions 100 to 200; }
+            message Scope { extend Outer { optional Scope x = 100; } }
+            message Extensions {}
+            message Foo { optional Extensions e = 1; extend Outer { optional int32 y = 101; } }
+            """
+        )
+        #expect(content.contains("get { self[Sample.Scope.Extensions.x.self] }"))
+        #expect(content.contains("var Scope_x: Sample.Scope {"))
+        #expect(content.contains("var e: Sample.Extensions {"))
+    }
+
+    @Test func registriesOfOneModuleAreToldApart() throws {
+        let folder = try TemporaryFolder()
+        for version in ["v1", "v2"] {
+            let note = "extend M { optional int32 note_\(version) = \(version == "v1" ? 100 : 101); }"
+            let message = version == "v1" ? "message M { extensions 100 to 200; }" : "import \"v1/options.proto\";"
+            try folder.write("syntax = \"proto2\"; package acme; \(message) \(note)", to: "\(version)/options.proto")
+        }
+        let response = generate(try .compiling(["v1/options.proto", "v2/options.proto"], in: folder.url))
+        #expect(response.error == "")
+        #expect(try response.content("Sample/v1_options.pb.swift").contains("let Acme_Options_Extensions = "))
+        #expect(try response.content("Sample/v2_options.pb.swift").contains("let Acme_Options_Extensions_ = "))
+    }
+
+    @Test func largeNumbersOfMessageSetsAreRefused() throws {
+        let set = "message S { option message_set_wire_format = true; extensions 4 to max; }"
+        let response = generate(
+            try .compiling("syntax = \"proto2\"; \(set) extend S { optional S s = 600000000; }")
+        )
+        #expect(response.error.contains("the extension s has the number 600000000"))
     }
 
     @Test func tablesNameTheExtendedMessageAndTheExtension() throws {

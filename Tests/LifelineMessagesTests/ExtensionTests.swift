@@ -1,6 +1,15 @@
+import CLifelineMessages
 import LifelineMessages
 import TestProtos
 import Testing
+
+extension UnsafeMutablePointer {
+    fileprivate static func allocate(copying value: UnsafePointer<Pointee>) -> Self {
+        let copy = Self.allocate(capacity: 1)
+        copy.initialize(to: value.pointee)
+        return copy
+    }
+}
 
 /// Extensions: typed, in messages that keep them among their unknown fields.
 @Suite struct ExtensionTests {
@@ -220,6 +229,22 @@ import Testing
         #expect(try Extendable(serializedBytes: bytes).Test_Extending_weight.grams == 5)
     }
 
+    @Test func anExtensionThatTakesTooMuchReadsAsAbsent() throws {
+        var bytes = Self.bytes("b20800")
+        while bytes.count < 8 << 20 { bytes += bytes }
+        let message = try Extendable(serializedBytes: bytes)
+        #expect(!message.hasExtension(Test_Extending_Extensions_weights.self))
+        #expect(message.Test_Extending_weights.isEmpty && message.unknownFields.count == bytes.count)
+    }
+
+    @Test func textThatIsNotValidatedIsReadInExtensions() throws {
+        let bytes = Self.bytes("ca0803" + "7201ff")
+        let options = DecodingOptions(validatesUTF8: false)
+        let message = try Extendable(serializedBytes: bytes, extensions: Self.types, options: options)
+        #expect(message.Test_Extending_singular.aString == "\u{FFFD}")
+        #expect(throws: MessageError.self) { try Extendable(serializedBytes: bytes, extensions: Self.types) }
+    }
+
     @Test func depthAndMemoryOfExtensionsAreLimited() throws {
         func nested(_ depth: Int) -> Test_Extending_Set {
             var set = Test_Extending_Set.with { $0.Test_Extending_Entry_entry.text = "t" }
@@ -415,7 +440,45 @@ import Testing
         #expect(try set.serializedBytes() == Self.bytes("0b10f0a2041a0208040c" + "8097220b"))
     }
 
+    @Test func oneMessageStandsInTwoSets() throws {
+        let set = Test_Extending_Set.with { $0.Test_Extending_Entry_entry.text = "a" }
+        let other = Test_Extending_OtherSet.with { $0.Test_Extending_Entry_otherEntry.text = "a" }
+        var options = TextFormatEncodingOptions(types: Self.types)
+        options.printInOneLine = true
+        let text = #"[test.extending.Entry] { text: "a" }"#
+        #expect(set.textFormatString(options: options) == text && other.textFormatString(options: options) == text)
+        let parsing = TextFormatDecodingOptions(types: Self.types)
+        #expect(try Test_Extending_Set(textFormatString: text, options: parsing) == set)
+        #expect(try Test_Extending_OtherSet(textFormatString: text, options: parsing) == other)
+    }
+
     // MARK: Registries
+
+    /// Two extensions of one number may come from files that do not know of each other.
+    @Test func ofTwoExtensionsWithOneNumberTheLastCounts() {
+        let table = UnsafeMutablePointer<MessageTable>.allocate(capacity: 1)
+        let field = UnsafeMutablePointer.allocate(copying: Test_Extending_Extensions_numbers._table.pointee.fields)
+        defer {
+            table.deallocate()
+            field.deallocate()
+        }
+        field.pointee.number = 110
+        table.initialize(to: Test_Extending_Extensions_numbers._table.pointee)
+        table.pointee.fields = UnsafePointer(field)
+        final class Owner: Sendable {}
+        var types = MessageRegistry(tables: [(UnsafePointer(table), Owner())])
+        types.add(MessageRegistry([Test_Extending_Extensions_a_double.self]))
+        let options = TextFormatDecodingOptions(types: types)
+        #expect(throws: MessageError.self) {
+            try Extendable(
+                textFormatString: "[test.extending.numbers]: [] [test.extending.a_double]: 5",
+                options: options
+            )
+        }
+        #expect(throws: Never.self) {
+            try Extendable(textFormatString: "[test.extending.a_double]: 5", options: options)
+        }
+    }
 
     @Test func registriesAreAddedTogether() throws {
         var types = MessageRegistry([Test_Extending_Extensions_a_bool.self, Extendable.self])

@@ -56,7 +56,9 @@ let package = Package(
         .testTarget(
             name: "LifelineMessagesTests",
             dependencies: [
-                "LifelineMessages", "LifelineProtos", "LifelineTestSupport", "LifelineWellKnownTypes", "TestProtos",
+                "CLifelineMessages", "LifelineMessages", "LifelineProtos", "LifelineTestSupport",
+                "LifelineWellKnownTypes",
+                "TestProtos",
             ],
             path: "Links/LifelineMessagesTests",
             swiftSettings: strict

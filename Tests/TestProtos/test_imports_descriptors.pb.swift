@@ -138,7 +138,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         return try _message.withUTF8Span(_message.pointee.value, body)
     }
 
-    public typealias Extended = Google_Protobuf_MessageOptions
+    public typealias _Extended = Google_Protobuf_MessageOptions
     public typealias _Fields = CTestProtos.Test__Imports__OwnerX50b7c31c
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__owner_x50b7c31c__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -160,7 +160,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
-    public typealias Extended = Google_Protobuf_FieldOptions
+    public typealias _Extended = Google_Protobuf_FieldOptions
     public typealias _Fields = CTestProtos.Test__Imports__RankX2fba573f
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__rank_x2fba573f__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>

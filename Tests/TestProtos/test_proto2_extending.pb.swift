@@ -184,7 +184,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             /// Forgets `value`; it then reads as its default.
             @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
-            public typealias Extended = Test_Extending_Weight
+            public typealias _Extended = Test_Extending_Weight
             public typealias _Fields = CTestProtos.Test__Extending__Scope__ScopeX6434137f
             @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__scope__scope_x6434137f__get_table() }
             public var _message: LifelineMessages.MessageReference<_Fields>
@@ -214,7 +214,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
                 }
             }
 
-            public typealias Extended = Test_Extending_Weight
+            public typealias _Extended = Test_Extending_Weight
             public typealias _Fields = CTestProtos.Test__Extending__Scope__SelfXdc06d8eb
             @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__scope__self_xdc06d8eb__get_table() }
             public var _message: LifelineMessages.MessageReference<_Fields>
@@ -240,6 +240,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
+@frozen public struct Test_Extending_OtherSet: LifelineMessages.Message {
+    public typealias _Fields = CTestProtos.Test__Extending__OtherSet
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__other_set__get_table() }
+    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+}
+
+/// The same type in two sets, where text format calls it by its name.
 @frozen public struct Test_Extending_Entry: LifelineMessages.Message {
     @inlinable public var text: String {
         get { _message.pointee.has_text != 0 ? _message.string(_message.pointee.text) : "" }
@@ -309,9 +318,42 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             /// Forgets `value`; it then reads as its default.
             @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
-            public typealias Extended = Test_Extending_Set
+            public typealias _Extended = Test_Extending_Set
             public typealias _Fields = CTestProtos.Test__Extending__Entry__EntryX9c90f27b
             @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__entry__entry_x9c90f27b__get_table() }
+            public var _message: LifelineMessages.MessageReference<_Fields>
+            @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+            @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        }
+
+        @frozen public struct other_entry: LifelineMessages.MessageExtension {
+            @inlinable public var value: Test_Extending_Entry {
+                _read { yield Test_Extending_Entry(_reading: _message.pointee.value, in: _message) }
+                set {
+                    let fields = _mutableFields()
+                    fields.pointee.value = _message.copy(newValue)
+                }
+                _modify {
+                    let fields = _mutableFields()
+                    if fields.pointee.value == nil { fields.pointee.value = _message.create(Test_Extending_Entry.self) }
+                    let original = fields.pointee.value
+                    var lent = _message.lend(original, as: Test_Extending_Entry.self)
+                    fields.pointee.value = nil
+                    defer {
+                        let settled = _message.settle(&lent, from: original, as: Self._table)
+                        _message.fields.pointee.value = settled
+                    }
+                    yield &lent
+                }
+            }
+            /// Whether `value` is set.
+            @inlinable public var hasValue: Bool { _message.pointee.value != nil }
+            /// Forgets `value`; it then reads as its default.
+            @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
+
+            public typealias _Extended = Test_Extending_OtherSet
+            public typealias _Fields = CTestProtos.Test__Extending__Entry__OtherEntryX8f5a1dfe
+            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__entry__other_entry_x8f5a1dfe__get_table() }
             public var _message: LifelineMessages.MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
             @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -340,7 +382,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__ADoubleX098b5d0a
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_double_x098b5d0a__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -362,7 +404,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AFloatXc1497433
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_float_xc1497433__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -384,7 +426,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AnInt64X7768d348
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__an_int64_x7768d348__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -406,7 +448,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AUint64X747b7b35
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_uint64_x747b7b35__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -428,7 +470,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AnInt32Xe76134d3
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__an_int32_xe76134d3__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -450,7 +492,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AFixed64X25eff3e1
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_fixed64_x25eff3e1__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -472,7 +514,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AFixed32X0de30226
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_fixed32_x0de30226__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -494,7 +536,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__ABoolXca9e2e23
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_bool_xca9e2e23__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -522,7 +564,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         return try _message.withUTF8Span(_message.pointee.value, body)
     }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AStringX96e1aee2
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_string_x96e1aee2__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -549,7 +591,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         return try _message.withSpan(_message.pointee.value, body)
     }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__SomeBytesX4a9eac1f
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__some_bytes_x4a9eac1f__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -571,7 +613,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AUint32X048319aa
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_uint32_x048319aa__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -593,7 +635,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AnSfixed32Xe7e3b701
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__an_sfixed32_xe7e3b701__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -615,7 +657,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AnSfixed64X5beb2962
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__an_sfixed64_x5beb2962__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -637,7 +679,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__ASint32Xfa5ba060
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_sint32_xfa5ba060__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -659,7 +701,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__ASint64X8e543a97
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_sint64_x8e543a97__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -681,7 +723,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__SizeX5635fdde
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__size_x5635fdde__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -703,7 +745,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__ColorXd625f416
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__color_xd625f416__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -736,7 +778,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__WeightX15ad4443
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__weight_x15ad4443__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -769,7 +811,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__PairX9a37e4e7
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__pair_x9a37e4e7__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -799,7 +841,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
     }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__NumbersXcb6d1c6f
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__numbers_xcb6d1c6f__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -829,7 +871,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
     }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__PackedNumbersX13001082
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__packed_numbers_x13001082__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -859,7 +901,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
     }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__SizesX63fe5757
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__sizes_x63fe5757__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -889,7 +931,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
     }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__TextsX4cf6fb89
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__texts_x4cf6fb89__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -919,7 +961,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
     }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__WeightsX4fc25790
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__weights_x4fc25790__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -949,7 +991,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
     }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__SpotX7fba551f
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__spot_x7fba551f__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -977,9 +1019,42 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         return try _message.withUTF8Span(_message.pointee.value, body)
     }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__NameX5384ddc4
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__name_x5384ddc4__get_table() }
+    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+}
+
+@frozen public struct Test_Extending_Extensions_singular: LifelineMessages.MessageExtension {
+    @inlinable public var value: Test_Scalars_Proto3_Singular {
+        _read { yield Test_Scalars_Proto3_Singular(_reading: _message.pointee.value, in: _message) }
+        set {
+            let fields = _mutableFields()
+            fields.pointee.value = _message.copy(newValue)
+        }
+        _modify {
+            let fields = _mutableFields()
+            if fields.pointee.value == nil { fields.pointee.value = _message.create(Test_Scalars_Proto3_Singular.self) }
+            let original = fields.pointee.value
+            var lent = _message.lend(original, as: Test_Scalars_Proto3_Singular.self)
+            fields.pointee.value = nil
+            defer {
+                let settled = _message.settle(&lent, from: original, as: Self._table)
+                _message.fields.pointee.value = settled
+            }
+            yield &lent
+        }
+    }
+    /// Whether `value` is set.
+    @inlinable public var hasValue: Bool { _message.pointee.value != nil }
+    /// Forgets `value`; it then reads as its default.
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
+
+    public typealias _Extended = Test_Proto2_Extendable
+    public typealias _Fields = CTestProtos.Test__Extending__SingularXc659169a
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__singular_xc659169a__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1004,7 +1079,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         return try _message.withUTF8Span(_message.pointee.value, body)
     }
 
-    public typealias Extended = Test_Extending_Weight
+    public typealias _Extended = Test_Extending_Weight
     public typealias _Fields = CTestProtos.Test__Extending__UnitXf261c7c5
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__unit_xf261c7c5__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -1037,7 +1112,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
-    public typealias Extended = Test_Extending_Set
+    public typealias _Extended = Test_Extending_Set
     public typealias _Fields = CTestProtos.Test__Extending__HeavyXa9673b1a
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__heavy_xa9673b1a__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -1309,6 +1384,17 @@ extension Test_Proto2_Extendable {
     public mutating func clearTest_Extending_name() { clearExtension(Test_Extending_Extensions_name.self) }
 }
 
+extension Test_Proto2_Extendable {
+    public var Test_Extending_singular: Test_Scalars_Proto3_Singular {
+        get { self[Test_Extending_Extensions_singular.self] }
+        set { self[Test_Extending_Extensions_singular.self] = newValue }
+    }
+    /// Whether `Test_Extending_singular` is set.
+    public var hasTest_Extending_singular: Bool { hasExtension(Test_Extending_Extensions_singular.self) }
+    /// Forgets `Test_Extending_singular`; it then reads as its default.
+    public mutating func clearTest_Extending_singular() { clearExtension(Test_Extending_Extensions_singular.self) }
+}
+
 extension Test_Extending_Weight {
     public var Test_Extending_unit: String {
         get { self[Test_Extending_Extensions_unit.self] }
@@ -1360,6 +1446,17 @@ extension Test_Extending_Set {
     public mutating func clearTest_Extending_Entry_entry() { clearExtension(Test_Extending_Entry.Extensions.entry.self) }
 }
 
+extension Test_Extending_OtherSet {
+    public var Test_Extending_Entry_otherEntry: Test_Extending_Entry {
+        get { self[Test_Extending_Entry.Extensions.other_entry.self] }
+        set { self[Test_Extending_Entry.Extensions.other_entry.self] = newValue }
+    }
+    /// Whether `Test_Extending_Entry_otherEntry` is set.
+    public var hasTest_Extending_Entry_otherEntry: Bool { hasExtension(Test_Extending_Entry.Extensions.other_entry.self) }
+    /// Forgets `Test_Extending_Entry_otherEntry`; it then reads as its default.
+    public mutating func clearTest_Extending_Entry_otherEntry() { clearExtension(Test_Extending_Entry.Extensions.other_entry.self) }
+}
+
 /// The extensions that test/proto2/extending.proto declares.
 public let Test_Extending_Extending_Extensions = LifelineMessages.MessageRegistry([
     Test_Extending_Extensions_a_double.self,
@@ -1388,10 +1485,12 @@ public let Test_Extending_Extending_Extensions = LifelineMessages.MessageRegistr
     Test_Extending_Extensions_weights.self,
     Test_Extending_Extensions_Spot.self,
     Test_Extending_Extensions_name.self,
+    Test_Extending_Extensions_singular.self,
     Test_Extending_Extensions_unit.self,
     Test_Extending_Extensions_heavy.self,
     Test_Extending_Scope.Extensions.scope.self,
     Test_Extending_Scope.Extensions.self_.self,
     Test_Extending_Entry.Extensions.entry.self,
+    Test_Extending_Entry.Extensions.other_entry.self,
 ])
 

@@ -87,7 +87,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
                 /// Forgets `value`; it then reads as its default.
                 @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
-                public typealias Extended = Test_Proto2_Extendable
+                public typealias _Extended = Test_Proto2_Extendable
                 public typealias _Fields = CTestProtos.Test__Proto2__Extendable__ScopeXc665a60f__ScopedX625103f7
                 @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__get_table() }
                 public var _message: LifelineMessages.MessageReference<_Fields>
@@ -130,7 +130,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         return try _message.withUTF8Span(_message.pointee.value, body)
     }
 
-    public typealias Extended = Google_Protobuf_MessageOptions
+    public typealias _Extended = Google_Protobuf_MessageOptions
     public typealias _Fields = CTestProtos.Test__Proto2__NoteXd4ee0a01
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__note_xd4ee0a01__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -163,7 +163,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
-    public typealias Extended = Google_Protobuf_FieldOptions
+    public typealias _Extended = Google_Protobuf_FieldOptions
     public typealias _Fields = CTestProtos.Test__Proto2__MarkerX777c8fab
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__marker_x777c8fab__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -185,7 +185,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Proto2__CountXc2ebd070
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__count_xc2ebd070__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -215,7 +215,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
     }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Proto2__WordsXd1d7787e
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__words_xd1d7787e__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>

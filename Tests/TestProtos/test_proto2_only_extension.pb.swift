@@ -20,7 +20,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
-    public typealias Extended = Test_Proto2_Extendable
+    public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Proto2__RatioX604cb6c0
     @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__ratio_x604cb6c0__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>

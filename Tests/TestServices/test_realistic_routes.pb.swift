@@ -154,7 +154,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Forgets `value`; it then reads as its default.
     @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
 
-    public typealias Extended = Google_Protobuf_MethodOptions
+    public typealias _Extended = Google_Protobuf_MethodOptions
     public typealias _Fields = CTestServices.Test__Realistic__Routes__RouteX415be362
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__routes__route_x415be362__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -184,7 +184,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
     }
 
-    public typealias Extended = Google_Protobuf_MethodOptions
+    public typealias _Extended = Google_Protobuf_MethodOptions
     public typealias _Fields = CTestServices.Test__Realistic__Routes__ScopesX9fab51a4
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__routes__scopes_x9fab51a4__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>
@@ -214,7 +214,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         return try _message.withUTF8Span(_message.pointee.value, body)
     }
 
-    public typealias Extended = Google_Protobuf_ServiceOptions
+    public typealias _Extended = Google_Protobuf_ServiceOptions
     public typealias _Fields = CTestServices.Test__Realistic__Routes__DefaultHostX04de3d31
     @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__routes__default_host_x04de3d31__get_table() }
     public var _message: LifelineMessages.MessageReference<_Fields>

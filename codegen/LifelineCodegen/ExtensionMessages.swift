@@ -10,7 +10,7 @@ enum ExtensionMessages {
     static func declared(in file: Google_Protobuf_FileDescriptorProto) -> Google_Protobuf_FileDescriptorProto {
         var file = file
         file.messageType = file.messageType.map { declared(in: $0, of: file, scope: file.package) }
-        // Last, so that they change no C name of a message.
+        // Last, so that they change no name of a message in Swift.
         file.messageType += file.extension.map { message(for: $0, of: file, scope: file.package) }
         return file
     }

@@ -25,7 +25,12 @@ struct SwiftContext {
         self.schema = schema
         self.options = options
         generatedFiles = options.services == .only ? [] : Set(files)
-        nestedNames = Self.typeNames(of: file, in: schema.swiftNames).nested
+        // Properties of extensions stand in the messages that these are for.
+        nestedNames = file.allExtensions.reduce(into: Self.typeNames(of: file, in: schema.swiftNames).nested) {
+            names,
+            field in
+            names.formUnion(Self.typeNames(of: field.containingType.file, in: schema.swiftNames).nested)
+        }
         shadowingNames = schema.descriptors.files.reduce(into: []) { shadowing, file in
             let (topLevel, nested) = Self.typeNames(of: file, in: schema.swiftNames)
             shadowing.formUnion(topLevel.union(nested))
@@ -40,6 +45,7 @@ struct SwiftContext {
         var nested: Set<String> = []
         for message in file.allMessages where !message.options.mapEntry {
             if message.containingType != nil { nested.insert(names.relativeName(message)) }
+            if !message.extensions.isEmpty { nested.insert(SwiftNames.extensionScope) }
             nested.formUnion(message.enums.map(names.relativeName))
         }
         return (topLevel, nested)
@@ -80,7 +86,7 @@ struct SwiftContext {
         case .string: standard("String")
         case .bytes: "[\(standard("UInt8"))]"
         case .enum: qualified(swiftNames.path(field.enumType), from: field.enumType.file)
-        case .message, .group: qualified(swiftNames.path(field.messageType), from: field.messageType.file)
+        case .message, .group: type(of: field.messageType)
         }
     }
 
@@ -94,9 +100,9 @@ struct SwiftContext {
     func extensionOf(_ message: Descriptor) -> FieldDescriptor? { schema.extensionOf(message) }
 
     /// The Swift type of the message that an extension is for.
-    func extendedType(of field: FieldDescriptor) -> String {
-        qualified(swiftNames.path(field.containingType), from: field.containingType.file)
-    }
+    func extendedType(of field: FieldDescriptor) -> String { type(of: field.containingType) }
+
+    func type(of message: Descriptor) -> String { qualified(swiftNames.path(message), from: message.file) }
 
     /// The Swift type of a method's messages, which stands in no other type. One of another module that has no prefix may be
     /// named like one of Lifeline's.

@@ -16,7 +16,7 @@ struct SwiftExtensionGenerator {
     func print(to printer: inout SourcePrinter) {
         for field in file.allExtensions {
             guard let message = schema.message(of: field) else { continue }
-            print(field, typeName: context.swiftNames.path(message).joined(separator: "."), to: &printer)
+            print(field, typeName: context.type(of: message), to: &printer)
         }
         printRegistry(to: &printer)
     }
@@ -51,7 +51,7 @@ struct SwiftExtensionGenerator {
         printer.withIndentation { printer in
             for field in file.allExtensions {
                 guard let message = schema.message(of: field) else { continue }
-                printer.print("\(context.swiftNames.path(message).joined(separator: ".")).self,")
+                printer.print("\(context.type(of: message)).self,")
             }
         }
         printer.print("])", "")

@@ -31,7 +31,7 @@ struct SwiftMessageGenerator {
                 SwiftMessageGenerator(message: nested, context: context).print(to: &printer)
             }
             printExtensions(to: &printer)
-            if let field { printer.print("\(modifier)typealias Extended = \(context.extendedType(of: field))") }
+            if let field { printer.print("\(modifier)typealias _Extended = \(context.extendedType(of: field))") }
             printer.print(
                 "\(modifier)typealias _Fields = \(context.options.cTarget).\(context.names.type(message))",
                 "\(context.inlinableModifier)static var _table: \(context.standard("UnsafePointer"))<"

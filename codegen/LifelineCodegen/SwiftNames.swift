@@ -18,10 +18,10 @@ struct SwiftNames {
         var dotted: String { ".\(name.withoutBackticks)" }
     }
 
-    /// What generated code needs under its own name, wherever it stands.
     /// The type that holds the extensions which a message declares.
     static let extensionScope = "Extensions"
-    private static let reservedTypes: Set<String> = ["_CValue", "_Fields", SwiftContext.runtime]
+    /// What generated code needs under its own name, wherever it stands.
+    private static let reservedTypes: Set<String> = ["_CValue", "_Extended", "_Fields", "_Value", SwiftContext.runtime]
 
     // By full names in the .proto file; those of types are relative to the type around them.
     private var types: [String: String] = [:]
@@ -45,13 +45,21 @@ struct SwiftNames {
             // Nothing nested stands where services name this module.
             var taken = Self.reservedTypes.union([SwiftContext.sessions])
             addTypes(file.messages, file.enums, extensions, taken: &taken, namer: namer)
-            if !file.allExtensions.isEmpty {
-                registries[file.name] = Self.registry(of: file, taken: &taken, namer: namer)
-            }
+            if !file.allExtensions.isEmpty { registries[file.name] = Self.registry(of: file, namer: namer) }
         }
         for files in Dictionary(grouping: files, by: module).values { tellApart(files) }
-        // Now that all fields have their names.
-        for field in files.flatMap(\.allExtensions) { addProperty(of: field) }
+        for files in Dictionary(grouping: files, by: module).values { tellApartRegistries(of: files) }
+        addProperties(of: files.flatMap(\.allExtensions))
+    }
+
+    /// Files of one name in different folders may share a package.
+    private mutating func tellApartRegistries(of files: [FileDescriptor]) {
+        let all = files.flatMap(\.messages).map(\.fullName) + files.flatMap(\.enums).map(\.fullName)
+        var taken = Set(all.compactMap { types[$0] })
+        for file in files.sorted(by: { $0.name < $1.name }) {
+            guard let name = registries[file.name] else { continue }
+            registries[file.name] = Self.unique(name, suffix: "_", taken: &taken)
+        }
     }
 
     /// Renames types of one module to which different files give the same name, such as `B_Foo` of the package `a` and
@@ -119,31 +127,42 @@ struct SwiftNames {
 
     /// The property of an extension stands in a type that may be of another file, beside others that this one does not
     /// see: its name begins with the package's, or with that of the message around it.
-    private mutating func addProperty(of field: FieldDescriptor) {
-        let mappings = ProtoFileToModuleMappings(swiftProtobufModuleName: "")
-        let namer = SwiftProtobufNamer(currentFile: field.file, protoFileToModuleMappings: mappings)
-        let names = namer.messagePropertyNames(extensionField: field)
-        let taken = Set(
-            field.containingType.fields.flatMap { (field: FieldDescriptor) in
-                let names = property(field)
-                return [names.name, names.has, names.clear]
+    private mutating func addProperties(of extensions: [FieldDescriptor]) {
+        var takenOfMessage: [String: Set<String>] = [:]
+        for field in extensions.sorted(by: { ($0.number, $0.fullName) < ($1.number, $1.fullName) }) {
+            let mappings = ProtoFileToModuleMappings(swiftProtobufModuleName: "")
+            let namer = SwiftProtobufNamer(currentFile: field.file, protoFileToModuleMappings: mappings)
+            let names = namer.messagePropertyNames(extensionField: field)
+            let message: Descriptor = field.containingType
+            let taken = takenOfMessage[message.fullName] ?? members(of: message)
+            var property = Property(name: names.value, has: names.has, clear: names.clear, withSpan: "")
+            var suffix = "_\(field.number)"
+            while !taken.isDisjoint(with: [property.name, property.has, property.clear]) {
+                property = Property(
+                    name: names.value.withoutBackticks + suffix,
+                    has: names.has + suffix,
+                    clear: names.clear + suffix,
+                    withSpan: ""
+                )
+                suffix += "_"
             }
-        )
-        let isTaken = !taken.isDisjoint(with: [names.value, names.has, names.clear])
-        let suffix = isTaken ? "_\(field.number)" : ""
-        properties[field.fullName] = Property(
-            name: isTaken ? names.value.withoutBackticks + suffix : names.value,
-            has: names.has + suffix,
-            clear: names.clear + suffix,
-            withSpan: ""
-        )
+            properties[field.fullName] = property
+            takenOfMessage[message.fullName] = taken.union([property.name, property.has, property.clear])
+        }
     }
 
-    private static func registry(of file: FileDescriptor, taken: inout Set<String>, namer: SwiftProtobufNamer) -> String
-    {
+    /// What the struct of a message has for its fields and oneofs.
+    private func members(of message: Descriptor) -> Set<String> {
+        let ofFields = message.fields.flatMap { (field: FieldDescriptor) in
+            let names = property(field)
+            return [names.name, names.has, names.clear]
+        }
+        return Set(ofFields + message.oneofs.map { (oneof: OneofDescriptor) in property(oneof) })
+    }
+
+    private static func registry(of file: FileDescriptor, namer: SwiftProtobufNamer) -> String {
         let base = file.name.withoutProtoSuffix.split(separator: "/").last.map(String.init) ?? ""
-        let name = namer.typePrefix(forFile: file) + NamingUtils.toUpperCamelCase(base) + "_Extensions"
-        return unique(name, suffix: "_", taken: &taken)
+        return namer.typePrefix(forFile: file) + NamingUtils.toUpperCamelCase(base) + "_Extensions"
     }
 
     private static func property(

@@ -12,7 +12,8 @@
 LIFELINE_ASSUME_NONNULL_BEGIN
 
 // The extension of `message`, as a new message of the extension's table. NULL when it is absent, not of the extension's
-// type, or when it does not fit into the arena's budget.
+// type, or when it does not fit into the arena's budget. Strings that are not UTF-8 are accepted where the arena may
+// hold such.
 void *_Nullable lifeline_extension_read(
     const LifelineMessageTable *extension, const void *message, LifelineArena *arena);
 

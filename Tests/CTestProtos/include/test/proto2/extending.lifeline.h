@@ -37,6 +37,10 @@ extern const LifelineMessageTable test__extending__set__table;
 static inline const LifelineMessageTable *_Nonnull test__extending__set__get_table(void) {
     return &test__extending__set__table;
 }
+extern const LifelineMessageTable test__extending__other_set__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__other_set__get_table(void) {
+    return &test__extending__other_set__table;
+}
 extern const LifelineMessageTable test__extending__entry__table;
 static inline const LifelineMessageTable *_Nonnull test__extending__entry__get_table(void) {
     return &test__extending__entry__table;
@@ -44,6 +48,10 @@ static inline const LifelineMessageTable *_Nonnull test__extending__entry__get_t
 extern const LifelineMessageTable test__extending__entry__entry_x9c90f27b__table;
 static inline const LifelineMessageTable *_Nonnull test__extending__entry__entry_x9c90f27b__get_table(void) {
     return &test__extending__entry__entry_x9c90f27b__table;
+}
+extern const LifelineMessageTable test__extending__entry__other_entry_x8f5a1dfe__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__entry__other_entry_x8f5a1dfe__get_table(void) {
+    return &test__extending__entry__other_entry_x8f5a1dfe__table;
 }
 extern const LifelineMessageTable test__extending__a_double_x098b5d0a__table;
 static inline const LifelineMessageTable *_Nonnull test__extending__a_double_x098b5d0a__get_table(void) {
@@ -148,6 +156,10 @@ static inline const LifelineMessageTable *_Nonnull test__extending__spot_x7fba55
 extern const LifelineMessageTable test__extending__name_x5384ddc4__table;
 static inline const LifelineMessageTable *_Nonnull test__extending__name_x5384ddc4__get_table(void) {
     return &test__extending__name_x5384ddc4__table;
+}
+extern const LifelineMessageTable test__extending__singular_xc659169a__table;
+static inline const LifelineMessageTable *_Nonnull test__extending__singular_xc659169a__get_table(void) {
+    return &test__extending__singular_xc659169a__table;
 }
 extern const LifelineMessageTable test__extending__unit_xf261c7c5__table;
 static inline const LifelineMessageTable *_Nonnull test__extending__unit_xf261c7c5__get_table(void) {
