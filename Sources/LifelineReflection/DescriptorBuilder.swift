@@ -301,36 +301,47 @@ extension DescriptorBuilder {
 
         try countMembers(message.proto.reservedRange.count + message.proto.extensionRange.count)
         let largest = message.proto.options.messageSetWireFormat ? Int32.max : 536_870_912
-        var ranges: [Range<Int32>] = []
+        var ranges: [ClosedRange<Int32>] = []
         for (start, end) in message.proto.reservedRange.map({ ($0.start, $0.end) })
             + message.proto.extensionRange.map({ ($0.start, $0.end) })
         {
             guard start >= 1, start < end, end <= largest else {
                 throw error(.invalidNumber, message.fullName, "there can be no range from \(start) to \(end).")
             }
-            ranges.append(start..<end)
+            ranges.append(start...end - 1)
         }
         try checkOverlaps(of: &ranges, with: fields.map { storage.fields[$0].proto.number }, in: message.fullName)
-        for name in message.proto.reservedName {
-            if case .field? = storage.symbols["\(message.fullName).\(name)"] {
-                throw error(.duplicateName, "\(message.fullName).\(name)", "the name is reserved.")
-            }
+        // Extensions are in the message's scope, too, but may have these names.
+        let fieldNames = fields.map { storage.fields[$0].proto.name }
+        try check(fieldNames, against: message.proto.reservedName, prefix: message.fullName + ".")
+    }
+
+    /// Checks that no name is reserved.
+    private func check(
+        _ names: [String],
+        against reservedNames: RepeatedField<String>,
+        prefix: String
+    ) throws(DescriptorError) {
+        if reservedNames.isEmpty { return }
+        let reserved = Set(reservedNames)
+        if let name = names.first(where: reserved.contains) {
+            throw error(.duplicateName, prefix + name, "the name is reserved.")
         }
     }
 
     /// - Parameter numbers: ascending.
     private func checkOverlaps(
-        of ranges: inout [Range<Int32>],
+        of ranges: inout [ClosedRange<Int32>],
         with numbers: [Int32],
         in name: String
     ) throws(DescriptorError) {
         ranges.sort { $0.lowerBound < $1.lowerBound }
-        for (first, second) in zip(ranges, ranges.dropFirst()) where first.upperBound > second.lowerBound {
+        for (first, second) in zip(ranges, ranges.dropFirst()) where first.upperBound >= second.lowerBound {
             throw error(.overlappingRanges, name, "the number \(second.lowerBound) is in two ranges.")
         }
         var remaining = ranges[...]
         for number in numbers {
-            remaining = remaining.drop { $0.upperBound <= number }
+            remaining = remaining.drop { $0.upperBound < number }
             guard let range = remaining.first else { return }
             if range.contains(number) {
                 throw error(.overlappingRanges, name, "the number \(number) is used, but also in a range.")
@@ -378,15 +389,16 @@ extension DescriptorBuilder {
         for (number, next) in zip(numbers, numbers.dropFirst()) where number == next && !proto.options.allowAlias {
             throw error(.duplicateNumber, fullName, "two values have the number \(number), without allow_alias.")
         }
-        var ranges: [Range<Int32>] = []
+        var ranges: [ClosedRange<Int32>] = []
         for range in proto.reservedRange {
             // These ranges have their end in them.
-            guard range.start <= range.end, range.end < .max else {
+            guard range.start <= range.end else {
                 throw error(.invalidNumber, fullName, "there can be no range from \(range.start) to \(range.end).")
             }
-            ranges.append(range.start..<range.end + 1)
+            ranges.append(range.start...range.end)
         }
         try checkOverlaps(of: &ranges, with: numbers, in: fullName)
+        try check(proto.value.map(\.name), against: proto.reservedName, prefix: prefix)
     }
 
     private mutating func declare(

@@ -156,6 +156,7 @@ private typealias EnumType = Google_Protobuf_EnumDescriptorProto
         Case("a name with other letters", .invalidName, fields: [.init("é", 1)]),
         Case("an empty part of a package", .invalidName, files: [.proto3(package: "a..b") { _ in }]),
         Case("a reserved name", .duplicateName, fields: [.init("a", 1)]) { $0.reservedName = ["a"] },
+        Case("a reserved name of a value", .duplicateName, values: [("A", 0)]) { type in type.reservedName = ["A"] },
     ]
 
     static let numbers: [Case] = [
@@ -181,7 +182,10 @@ private typealias EnumType = Google_Protobuf_EnumDescriptorProto
         Case("ranges of an enum", .overlappingRanges, values: [("A", 0)]) { type in
             type.reservedRange = [.with { ($0.start, $0.end) = (1, 3) }, .with { ($0.start, $0.end) = (3, 3) }]
         },
-        Case("range of an enum", .invalidNumber, values: [("A", 0)]) { type in
+        Case("range of an enum backwards", .invalidNumber, values: [("A", 0)]) { type in
+            type.reservedRange = [.with { ($0.start, $0.end) = (.max, .min) }]
+        },
+        Case("a value in a range to the end", .overlappingRanges, values: [("A", 0), ("B", .max)]) { type in
             type.reservedRange = [.with { ($0.start, $0.end) = (1, .max) }]
         },
     ]
@@ -325,6 +329,36 @@ private typealias EnumType = Google_Protobuf_EnumDescriptorProto
         }
         #expect(error?.code == test.code, "\(error?.message ?? "")")
         #expect(error?.message.contains(test.place) == true, "\(error?.message ?? "")")
+    }
+
+    @Test func rangesOfEnumsReachToTheEnd() throws {
+        let file = File.proto3 { file in
+            file.enumType = [
+                .with { enumeration in
+                    enumeration.name = "E"
+                    enumeration.value = [.with { $0.name = "A" }]
+                    enumeration.reservedRange = [
+                        .with { ($0.start, $0.end) = (40, .max) }, .with { ($0.start, $0.end) = (.min, -1) },
+                    ]
+                }
+            ]
+        }
+        #expect(try DescriptorPool(.of(file)).enumeration(named: "test.E") != nil)
+    }
+
+    @Test func extensionsMayHaveReservedNames() throws {
+        let file = File.with { file in
+            (file.name, file.syntax) = ("test.proto", "proto2")
+            file.messageType = [
+                .with { type in
+                    type.name = "M"
+                    type.reservedName = ["foo"]
+                    type.extensionRange = [.with { ($0.start, $0.end) = (100, 101) }]
+                    type.extension = [Field("foo", 100).with { $0.extendee = ".M" }]
+                }
+            ]
+        }
+        #expect(try DescriptorPool(.of(file)).extension(named: "M.foo")?.number == 100)
     }
 
     @Test func defaultsAreRead() throws {
