@@ -39,8 +39,9 @@ extension Message {
 
 extension TableMessage {
     mutating func trim(keeping mask: Google_Protobuf_FieldMask) {
-        let paths = FieldPaths(mask)
-        if !paths.paths.isEmpty { trim(keeping: paths.root, removesUnknownFields: false) }
+        // A mask whose paths are all empty does have paths, and keeps nothing.
+        if mask.paths.isEmpty { return }
+        trim(keeping: FieldPaths(mask).root, removesUnknownFields: false)
     }
 
     mutating func merge(

@@ -72,6 +72,14 @@ import Testing
         #expect(full.aPoint.x == 3)
     }
 
+    @Test func emptyPathsKeepNothing() {
+        for paths: RepeatedField<String> in [[""], ["", ""]] {
+            var message = full
+            message.trim(keeping: .with { $0.paths = paths })
+            #expect(message == Singular())
+        }
+    }
+
     @Test func unknownFieldsStayWhenTrimmed() throws {
         var message = try Singular(serializedBytes: full.serializedBytes() + [0xC0, 0x3E, 1])
         message.trim(keeping: mask("a_int32"))
