@@ -204,12 +204,28 @@ extension LifelineField {
         presence == LIFELINE_PRESENCE_REPEATED || presence == LIFELINE_PRESENCE_MAP
     }
 
+    /// Whether the field of an enum can have this number: a closed enum has to declare it.
+    package func canBe(_ number: Int32) -> Bool {
+        guard Int(flags) & LIFELINE_FIELD_CLOSED_ENUM != 0 else { return true }
+        guard let enumeration else { return false }
+        var range = 0..<Int(enumeration.pointee.count)
+        while !range.isEmpty {
+            let middle = range.lowerBound + range.count / 2
+            let other = enumeration.pointee.numbers[middle]
+            if other == number { return true }
+            range = other < number ? (middle + 1)..<range.upperBound : range.lowerBound..<middle
+        }
+        return false
+    }
+
     /// The table of a message that is there at most once; nil for other fields.
     package var submessage: UnsafePointer<MessageTable>? { isRepeated ? nil : message }
 }
 
 extension TableMessage {
+    /// Whether a field is set. A message without a storage has none, not even the key and value of a map's entry.
     package func isPresent(_ field: Field) -> Bool {
+        if reference.storage == nil { return false }
         defer { extendLifetime(reference) }
         return lifeline_is_present(field, memory)
     }

@@ -31,7 +31,7 @@ extension DynamicMessage {
         if field.isMap {
             return .map(
                 Dictionary(
-                    (0..<content.count(of: entry)).map { mapEntry(of: field, at: $0) },
+                    (0..<content.count(of: entry)).map { keyAndValue(of: field, at: $0) },
                     uniquingKeysWith: { $1 }
                 )
             )
@@ -51,7 +51,7 @@ extension DynamicMessage {
     /// Sets a field of this message's type. In a oneof, the other fields are cleared.
     ///
     /// - Throws: `MessageError`: `unexpectedValue` for a value of another type than the field's, or a message with another
-    ///   descriptor; `unknownField` for a field of another message.
+    ///   descriptor, or a number that a closed enum does not declare; `unknownField` for a field of another message.
     public mutating func set(_ field: FieldDescriptor, to value: FieldValue) throws(MessageError) {
         try checkMembership(of: field)
         let entry = entry(of: field)
@@ -102,8 +102,9 @@ extension DynamicMessage {
 
     /// Calls `body` with a submessage, to be changed in place. A field that is not set is set first.
     ///
-    /// - Throws: `MessageError` as ``set(_:to:)-(FieldDescriptor,_)`` does for a field that is no submessage, and what
-    ///   `body` throws.
+    /// - Throws: `MessageError` as ``set(_:to:)-(FieldDescriptor,_)`` does for a field that is no submessage;
+    ///   `typeMismatch` when `body` replaces the submessage by one with another descriptor, which leaves it empty; and
+    ///   the errors of `body`.
     public mutating func update<Result>(
         _ field: FieldDescriptor,
         _ body: (inout DynamicMessage) throws -> Result
@@ -111,7 +112,8 @@ extension DynamicMessage {
         try update(field, at: nil, body)
     }
 
-    /// Calls `body` with the message at `index` of a repeated field, to be changed in place.
+    /// Calls `body` with the message at `index` of a repeated field, to be changed in place. Throws as
+    /// ``update(_:_:)`` does.
     public mutating func updateElement<Result>(
         of field: FieldDescriptor,
         at index: Int,
@@ -136,8 +138,15 @@ extension DynamicMessage {
             var message = DynamicMessage(type, content)
             // Another reference to the storage would make each change a copy.
             content = TableMessage(type.table)
-            defer { content = message.content }
-            return try body(&message)
+            defer { if message.content.table == type.table { content = message.content } }
+            let result = try body(&message)
+            guard message.content.table == type.table else {
+                throw MessageError(
+                    code: .typeMismatch,
+                    message: "\(field.fullName) is \(type.fullName), and cannot become a \(message.descriptor.fullName)."
+                )
+            }
+            return result
         }
     }
 }
@@ -185,7 +194,7 @@ extension DynamicMessage {
     /// The value of a map's key; nil when it has no such key.
     public func value(of field: FieldDescriptor, forKey key: FieldValue) -> FieldValue? {
         guard let (_, isFound) = try? position(of: key, in: field), isFound.isFound else { return nil }
-        return mapEntry(of: field, at: isFound.index).1
+        return keyAndValue(of: field, at: isFound.index).1
     }
 
     /// Sets the value of a map's key, or removes the key when `value` is nil. Throws as
@@ -215,7 +224,7 @@ extension DynamicMessage {
         var range = 0..<content.count(of: entry)
         while !range.isEmpty {
             let middle = range.lowerBound + range.count / 2
-            let other = part(keyField, of: content.message(of: entry, at: middle))
+            let other = mapEntry(of: field, at: middle)[keyField]
             if other.precedes(key) {
                 range = (middle + 1)..<range.upperBound
             } else if key.precedes(other) {
@@ -243,20 +252,14 @@ extension DynamicMessage {
         }
     }
 
-    private func mapEntry(of field: FieldDescriptor, at index: Int) -> (FieldValue, FieldValue) {
-        guard let (key, value) = keyAndValue(of: field) else { preconditionFailure("\(field.fullName) is no map") }
-        let entry = content.message(of: entry(of: field), at: index)
-        return (part(key, of: entry), part(value, of: entry))
+    private func mapEntry(of field: FieldDescriptor, at index: Int) -> DynamicMessage {
+        DynamicMessage(messageType(of: field), content.message(of: entry(of: field), at: index))
     }
 
-    /// The key or the value of a map's entry.
-    private func part(_ field: FieldDescriptor, of entry: TableMessage) -> FieldValue {
-        let place = entry.table.pointee.fields + field.tableIndex
-        // An entry without a storage is the default one.
-        guard entry.reference.storage != nil else {
-            return field.defaultValue ?? .message(DynamicMessage(messageType(of: field)))
-        }
-        return entry.withValue(of: place) { load($0, as: field, in: $1) }
+    private func keyAndValue(of field: FieldDescriptor, at index: Int) -> (FieldValue, FieldValue) {
+        guard let (key, value) = keyAndValue(of: field) else { preconditionFailure("\(field.fullName) is no map") }
+        let entry = mapEntry(of: field, at: index)
+        return (entry[key], entry[value])
     }
 
     private func keyAndValue(of field: FieldDescriptor) -> (FieldDescriptor, FieldDescriptor)? {
@@ -310,6 +313,14 @@ extension DynamicMessage {
             default: false
             }
         if !isOfType { throw mismatch(value, field) }
+        if case .enumeration(let number) = value, let table = field.containingType?.table,
+            !table.fields[field.tableIndex].canBe(number)
+        {
+            throw MessageError(
+                code: .unexpectedValue,
+                message: "\(field.fullName) cannot be set to \(number): its enum is closed and has no such value."
+            )
+        }
     }
 
     private func mismatch(_ value: FieldValue, _ field: FieldDescriptor) -> MessageError {

@@ -159,7 +159,110 @@ import Testing
         }
     }
 
+    @Test func submessagesOfAnotherTypeAreRefused() throws {
+        for type in try Self.types("test.scalars.proto3.Choice") {
+            var message = DynamicMessage(type)
+            message["nested"] = .message(DynamicMessage(type))
+            let error = #expect(throws: MessageError.self) {
+                try message.update(field("nested", message)) { inner in
+                    try inner.set("a_string", to: .string("lost"))
+                    inner = DynamicMessage(Google_Protobuf_Any.with { $0.value = [1] })
+                }
+            }
+            #expect(error?.code == .typeMismatch && error?.message.contains("google.protobuf.Any") == true)
+            #expect(message["nested"] == .message(DynamicMessage(type)))
+            struct Failure: Error {}
+            #expect(throws: Failure.self) {
+                try message.update(field("nested", message)) { inner in
+                    inner = DynamicMessage(Google_Protobuf_Any())
+                    throw Failure()
+                }
+            }
+            #expect(message["nested"] == .message(DynamicMessage(type)))
+        }
+        var list = DynamicMessage(Google_Protobuf_ListValue.with { $0.values = [1, 2] })
+        let error = #expect(throws: MessageError.self) {
+            try list.updateElement(of: field("values", list), at: 0) { $0 = DynamicMessage(Google_Protobuf_Any()) }
+        }
+        #expect(error?.code == .typeMismatch)
+        list.removeElement(of: try field("values", list), at: 0)
+        #expect(try list.jsonString() == "[2]")
+    }
+
+    @Test func closedEnumsHoldDeclaredNumbers() throws {
+        let file = Google_Protobuf_FileDescriptorProto.with { file in
+            (file.name, file.syntax) = ("test.proto", "proto2")
+            file.enumType = [
+                .with { enumeration in
+                    enumeration.name = "E"
+                    enumeration.value = RepeatedField(
+                        [("A", 0), ("B", 5), ("C", -3)].map { name, number in
+                            .with { ($0.name, $0.number) = (name, number) }
+                        }
+                    )
+                }
+            ]
+            file.messageType = [
+                .with { type in
+                    type.name = "M"
+                    type.field = [
+                        .init("single", 1, .enum, ".E"), .init("list", 2, .enum, ".E", isRepeated: true),
+                        .init("map", 3, .message, ".M.MapEntry", isRepeated: true),
+                    ]
+                    type.nestedType = [
+                        .with {
+                            $0.name = "MapEntry"
+                            $0.options.mapEntry = true
+                            $0.field = [.init("key", 1), .init("value", 2, .enum, ".E")]
+                        }
+                    ]
+                }
+            ]
+        }
+        var message = DynamicMessage(try #require(try DescriptorPool(.of(file)).message(named: "M")))
+        let (list, map) = (try field("list", message), try field("map", message))
+        for number: Int32 in [0, 5, -3] {
+            let value = FieldValue.enumeration(number)
+            try message.set("single", to: value)
+            try message.append(value, to: list)
+            try message.setValue(of: map, forKey: .int32(1), to: value)
+            #expect(message["single"] == value && message.value(of: map, forKey: .int32(1)) == value)
+        }
+        let before = message
+        for number: Int32 in [1, 6, -4, .max] {
+            let value = FieldValue.enumeration(number)
+            let attempts: [() throws -> Void] = [
+                { try message.set("single", to: value) }, { try message.append(value, to: list) },
+                { try message.set("list", to: .list([.enumeration(0), value])) },
+                { try message.setElement(of: list, at: 0, to: value) },
+                { try message.setValue(of: map, forKey: .int32(1), to: value) },
+                { try message.set("map", to: .map([.int32(2): value])) },
+            ]
+            for attempt in attempts {
+                let error = #expect(throws: MessageError.self) { try attempt() }
+                #expect(error?.code == .unexpectedValue)
+            }
+        }
+        #expect(message == before)
+    }
+
     // MARK: Repeated fields and maps
+
+    @Test func entriesOfMapsAreMessages() throws {
+        for type in try Self.types("google.protobuf.Struct") {
+            let entryType = try #require(type.field(named: "fields")?.messageType)
+            var entry = DynamicMessage(entryType)
+            let value = try #require(entryType.field(named: "value")?.messageType)
+            #expect(entry["key"] == .string("") && entry["value"] == .message(DynamicMessage(value)))
+            #expect(entry.presentFields.isEmpty && !entry.has("key"))
+            entry.clear(try field("key", entry))
+            let mask = Google_Protobuf_FieldMask.with { $0.paths = ["key", "value.string_value"] }
+            try entry.merge(from: DynamicMessage(entryType), fieldMask: mask)
+            entry.trim(keeping: mask)
+            try entry.set("key", to: .string("a"))
+            #expect(entry["key"] == .string("a") && entry["value"] == .message(DynamicMessage(value)))
+        }
+    }
 
     @Test func elementsAreChanged() throws {
         for type in try Self.types("test.scalars.proto3.Packed") {
