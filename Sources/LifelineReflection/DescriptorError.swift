@@ -46,7 +46,7 @@ public struct DescriptorError: Error, Hashable, Sendable, CustomStringConvertibl
     }
 
     public var code: Code
-    /// What is wrong, with the file and the full name of the declaration.
+    /// The problem, with the file and the full name of the declaration.
     public var message: String
 
     public init(code: Code, message: String) {
@@ -59,8 +59,10 @@ public struct DescriptorError: Error, Hashable, Sendable, CustomStringConvertibl
 
 /// How much may be added to a pool at once. Descriptors from a peer can be made to cost much; these limits bound that.
 public struct DescriptorLimits: Hashable, Sendable {
-    /// The bytes of the encoded files, and of all full names together. 64 MiB by default.
-    public var byteCount = 64 << 20
+    /// The bytes of the encoded files, and of all full names together. 16 MiB by default.
+    ///
+    /// Decoded files may take 16 times as much memory, and 1 MiB.
+    public var byteCount = 16 << 20
     /// Files. 20,000 by default.
     public var fileCount = 20_000
     /// Messages, enums, services and oneofs. 200,000 by default.
@@ -71,4 +73,7 @@ public struct DescriptorLimits: Hashable, Sendable {
     public var depth = 32
 
     public init() {}
+
+    /// The bytes that decoding may allocate. Common files take about ten times their size.
+    var memoryLimit: Int { 16 * min(max(byteCount, 0), .max / 32) + 1 << 20 }
 }

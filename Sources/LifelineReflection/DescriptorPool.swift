@@ -35,7 +35,7 @@ public struct DescriptorPool: Sendable {
 
     /// A pool with the files that declare these linked types, and all that they import and that is linked.
     ///
-    /// What is imported only for options is not linked. Extensions of messages that are not linked have no
+    /// Files that are imported only for options are not linked. Extensions of messages that are not linked have no
     /// ``FieldDescriptor/containingType``.
     public init(_ types: [any Message.Type]) {
         for type in types { add(LinkedFiles.storages(behind: type._table)) }
@@ -61,11 +61,18 @@ public struct DescriptorPool: Sendable {
             )
         }
         var order = ImportOrder()
+        // Each file can be there many times, but is normalized only once.
+        var normalized: [String: Google_Protobuf_FileDescriptorProto] = [:]
         for file in set.file {
-            if let other = self.file(named: file.name)?.proto {
-                try Self.checkEquality(of: file, and: other)
-            } else if let other = order.file(named: file.name) {
-                try Self.checkEquality(of: file, and: other)
+            if let other = self.file(named: file.name)?.proto ?? order.file(named: file.name) {
+                let other = normalized[file.name] ?? other.normalized
+                normalized[file.name] = other
+                guard file.normalized == other else {
+                    throw DescriptorError(
+                        code: .duplicateFile,
+                        message: "\(file.name): there is another file with this name, and with another content."
+                    )
+                }
             } else {
                 order.add(file)
             }
@@ -90,22 +97,19 @@ public struct DescriptorPool: Sendable {
         }
         let set: Google_Protobuf_FileDescriptorSet
         do {
-            set = try Google_Protobuf_FileDescriptorSet(serializedBytes: bytes)
+            set = try Google_Protobuf_FileDescriptorSet(
+                serializedBytes: bytes,
+                options: DecodingOptions(memoryLimit: limits.memoryLimit)
+            )
+        } catch  where error.code == .memoryLimitExceeded {
+            throw DescriptorError(
+                code: .limitExceeded,
+                message: "The set takes too much memory. Raise DescriptorLimits.byteCount if that is legitimate."
+            )
         } catch {
             throw DescriptorError(code: .malformed, message: "The bytes are no FileDescriptorSet. \(error.message)")
         }
         try add(set, limits: limits)
-    }
-
-    private static func checkEquality(
-        of file: Google_Protobuf_FileDescriptorProto,
-        and other: Google_Protobuf_FileDescriptorProto
-    ) throws(DescriptorError) {
-        if file.normalized == other.normalized { return }
-        throw DescriptorError(
-            code: .duplicateFile,
-            message: "\(file.name): there is another file with this name, and with another content."
-        )
     }
 }
 

@@ -143,7 +143,7 @@ extension DynamicMessage {
             guard message.content.table == type.table else {
                 throw MessageError(
                     code: .typeMismatch,
-                    message: "\(field.fullName) is \(type.fullName), and cannot become a \(message.descriptor.fullName)."
+                    message: "\(field.fullName) is \(type.fullName), and cannot be a \(message.descriptor.fullName)."
                 )
             }
             return result

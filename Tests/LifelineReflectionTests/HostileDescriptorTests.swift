@@ -149,6 +149,39 @@ import Testing
         #expect(try DynamicMessage(type, jsonString: message.jsonString()) == message)
     }
 
+    /// Copies of a large file without its comments are small, but equal.
+    @Test func filesAreRepeatedInLinearTime() throws {
+        let small = Google_Protobuf_FileDescriptorProto.proto3 { _ in }
+        var large = small
+        large.sourceCodeInfo.location = RepeatedField(
+            (0..<20_000).map { index in
+                .with {
+                    $0.path = [4, Int32(index)]
+                    $0.leadingComments = "comment"
+                }
+            }
+        )
+        var set = Google_Protobuf_FileDescriptorSet.of(large)
+        for _ in 1..<20_000 { set.file.append(small) }
+        var pool = try DescriptorPool(set)
+        try pool.add(set)
+        #expect(pool.files.count == 1)
+    }
+
+    @Test func memoryFollowsTheLimitOfBytes() {
+        // Each message without a name takes two bytes, and in memory some hundred.
+        let file = (0..<500_000).flatMap { _ in [4 << 3 | 2, 0] as [UInt8] }
+        let bytes = [1 << 3 | 2] + varint(file.count) + file
+        var limits = DescriptorLimits()
+        for (byteCount, code) in [(64 << 20, DescriptorError.Code.invalidName), (bytes.count, .limitExceeded)] {
+            limits.byteCount = byteCount
+            let error = #expect(throws: DescriptorError.self) {
+                try DescriptorPool(serializedFileSet: bytes, limits: limits)
+            }
+            #expect(error?.code == code)
+        }
+    }
+
     @Test func recursiveTypesAreBuilt() throws {
         let file = Google_Protobuf_FileDescriptorProto.proto3 { file in
             file.messageType = [
