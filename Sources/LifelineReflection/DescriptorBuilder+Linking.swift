@@ -28,6 +28,8 @@ extension DescriptorBuilder {
     private mutating func linkImports() throws(DescriptorError) {
         let proto = storage.files[file].proto
         visibleFiles = [FileKey(storage: storage, index: file)]
+        visiblePackages = []
+        makeVisible(package: proto.package)
         for (position, path) in proto.dependency.enumerated() {
             guard let place = findFile(path) else {
                 if linkedFile == nil {
@@ -63,12 +65,21 @@ extension DescriptorBuilder {
             let key = FileKey(storage: storage, index: place.index)
             guard visibleFiles.insert(key).inserted else { continue }
             let file = storage.files[place.index]
+            makeVisible(package: file.proto.package)
             for index in file.proto.publicDependency {
                 guard file.dependencies.indices.contains(Int(index)), let next = file.dependencies[Int(index)] else {
                     continue
                 }
                 pending.append(DescriptorStorage.Place(storage: next.storage ?? place.storage, index: next.index))
             }
+        }
+    }
+
+    private mutating func makeVisible(package: String) {
+        var name = package[...]
+        while !name.isEmpty, visiblePackages.insert(String(name)).inserted {
+            remainingWork -= name.utf8.count
+            name = name.lastIndex(of: ".").map { name[..<$0] } ?? ""
         }
     }
 
@@ -107,12 +118,12 @@ extension DescriptorBuilder {
     }
 
     private mutating func linkExtension(_ index: Int, named name: String) throws(DescriptorError) {
-        let (proto, isLinked) = (storage.fields[index].proto, linkedFile != nil)
+        let proto = storage.fields[index].proto
         guard let place = try findMessage(proto.extendee, usedBy: name) else { return }
         storage.fields[index].containingType = place
-        let message = (place.storage ?? storage).messages[place.index]
-        guard isLinked || message.proto.extensionRange.contains(where: { ($0.start..<$0.end).contains(proto.number) })
-        else {
+        let (owner, isLinked) = (place.storage ?? storage, linkedFile != nil)
+        let message = owner.messages[place.index]
+        guard isLinked || owner.hasExtensionRange(ofMessage: place.index, with: proto.number) else {
             throw error(
                 .invalidNumber,
                 name,
@@ -132,8 +143,10 @@ extension DescriptorBuilder {
 
     private mutating func linkType(of index: Int, named name: String) throws(DescriptorError) {
         let field = storage.fields[index]
-        let found = try find(field.proto.typeName, usedBy: name)
-        switch found {
+        if !field.proto.hasType, field.proto.typeName.isEmpty {
+            throw error(.invalidField, name, "it has no type.")
+        }
+        switch try find(field.proto.typeName, usedBy: name) {
         case (.message(let message), let storageOfType)? where field.type == .message:
             storage.fields[index].typePlace = DescriptorStorage.Place(storage: storageOfType, index: message)
             let type = (storageOfType ?? storage).messages[message]
@@ -152,11 +165,8 @@ extension DescriptorBuilder {
                 "\(field.proto.typeName.textFormatLiteral) is no \(field.type == .message ? "message" : "enum")."
             )
         }
-        if !field.proto.hasType, storage.fields[index].typePlace == nil {
-            throw error(.invalidField, name, "it has no type.")
-        }
         if storage.fields[index].type == .enumeration, let place = storage.fields[index].typePlace,
-            field.features.presence == .implicit, !field.isRepeated, field.oneof == nil, !field.isExtension,
+            !field.isRepeated, !storage.fields[index].hasPresence,
             (place.storage ?? storage).enums[place.index].isClosed, !isInMapEntry(field)
         {
             throw error(.invalidField, name, "a field of a closed enum needs presence.")
@@ -208,11 +218,11 @@ extension DescriptorBuilder {
     private mutating func linkDefault(of index: Int, named name: String) throws(DescriptorError) {
         let field = storage.fields[index]
         guard field.proto.hasDefaultValue else { return }
-        let hasDefault = !field.isRepeated && field.type != .message && field.features.presence != .implicit
+        let hasDefault = field.type != .message && field.hasPresence
         let text = field.proto.defaultValue
         let value =
             switch field.typePlace {
-            case let place? where hasDefault: enumDefault(text, place)
+            case let place? where hasDefault: try enumDefault(text, place, of: name)
             default: hasDefault ? FieldValue(default: text, of: field.type) : nil
             }
         guard let value else {
@@ -222,10 +232,17 @@ extension DescriptorBuilder {
         storage.fields[index].defaultValue = value
     }
 
-    private func enumDefault(_ name: String, _ place: DescriptorStorage.Place) -> FieldValue? {
+    private mutating func enumDefault(
+        _ value: String,
+        _ place: DescriptorStorage.Place,
+        of field: String
+    ) throws(DescriptorError) -> FieldValue? {
         let storage = place.storage ?? storage
-        let value = storage.enums[place.index].values.first { storage.values[$0].proto.name == name }
-        return value.map { .enumeration(storage.values[$0].proto.number) }
+        let fullName = storage.prefix(of: storage.enums[place.index].scope) + value
+        try countWork(fullName.utf8.count, for: field)
+        guard case .value(let index)? = storage.symbols[fullName], storage.values[index].enumeration == place.index
+        else { return nil }
+        return .enumeration(storage.values[index].proto.number)
     }
 }
 
@@ -244,27 +261,47 @@ extension DescriptorBuilder {
         }
     }
 
-    /// What a name stands for, as seen from the declaration `user`: the name is absolute, with a dot in front, or is
-    /// looked up in the scopes around, from the innermost on.
+    /// Finds the type that a name stands for, as seen from the declaration `user`: the name is absolute, with a dot in
+    /// front, or is looked up in the scopes around, from the innermost on. As protoc does, the scope that has the first
+    /// part of a name decides for the rest.
     private mutating func find(
         _ name: String,
         usedBy user: String
     ) throws(DescriptorError) -> (DescriptorStorage.Symbol, DescriptorStorage?)? {
-        if name.first == "." { return try visibleSymbol(named: String(name.dropFirst()), usedBy: user) }
-        let first = name.prefix { $0 != "." }
-        var scope = user[...]
-        while true {
-            scope = scope.lastIndex(of: ".").map { scope[..<$0] } ?? ""
-            remainingWork -= scope.utf8.count + name.utf8.count + 64
-            if remainingWork < 0 {
-                throw error(.limitExceeded, user, "too many names without a dot in front have to be looked up.")
-            }
-            let prefix = scope.isEmpty ? "" : scope + "."
-            switch symbol(named: prefix + first)?.0 {
-            case .field, .oneof, .value, .method, nil: break
-            default: return try visibleSymbol(named: prefix + name, usedBy: user)
-            }
-            if scope.isEmpty { return nil }
+        var found: (DescriptorStorage.Symbol, DescriptorStorage?)?
+        var hidden: (name: String, file: String)?
+        if name.first == "." {
+            found = visibleSymbol(named: String(name.dropFirst()), orHidden: &hidden)
+        } else {
+            let first = name.prefix { $0 != "." }
+            let isSimple = first.endIndex == name.endIndex
+            var scope = user[...]
+            scopes: repeat {
+                scope = scope.lastIndex(of: ".").map { scope[..<$0] } ?? ""
+                try countWork(scope.utf8.count + name.utf8.count + 64, for: user)
+                let prefix = scope.isEmpty ? "" : scope + "."
+                switch visibleSymbol(named: prefix + first, orHidden: &hidden) {
+                case (.message, _)?, (.enumeration, _)?: break
+                case (.package, _)? where !isSimple, (.service, _)? where !isSimple: break
+                default: continue
+                }
+                found = visibleSymbol(named: prefix + name, orHidden: &hidden)
+                break scopes
+            } while !scope.isEmpty
+        }
+        guard found == nil, let hidden else { return found }
+        throw error(
+            .unknownType,
+            user,
+            "\(hidden.name) is declared in \(hidden.file), which the file does not import."
+        )
+    }
+
+    /// Counts the bytes of names that have to be looked at for the declaration `user`.
+    private mutating func countWork(_ byteCount: Int, for user: String) throws(DescriptorError) {
+        remainingWork -= byteCount
+        if remainingWork < 0 {
+            throw error(.limitExceeded, user, "too many names without a dot in front have to be looked up.")
         }
     }
 
@@ -276,27 +313,26 @@ extension DescriptorBuilder {
         return nil
     }
 
+    /// The symbol with a full name, if the file declares or imports it. The first one that it does not import is
+    /// noted in `hidden`, for the error if nothing else is found.
     private func visibleSymbol(
         named name: String,
-        usedBy user: String
-    ) throws(DescriptorError) -> (DescriptorStorage.Symbol, DescriptorStorage?)? {
+        orHidden hidden: inout (name: String, file: String)?
+    ) -> (DescriptorStorage.Symbol, DescriptorStorage?)? {
         guard let (symbol, owner) = symbol(named: name) else { return nil }
+        if linkedFile != nil { return (symbol, owner) }
         let storage = owner ?? storage
-        let file =
-            switch symbol {
-            case .message(let index): storage.messages[index].file
-            case .enumeration(let index): storage.enums[index].file
-            default: Int?.none
-            }
-        if linkedFile == nil, let file,
-            !visibleFiles.contains(FileKey(storage: storage, index: file))
-        {
-            throw error(
-                .unknownType,
-                user,
-                "\(name) is declared in \(storage.files[file].proto.name), which the file does not import."
-            )
+        let file: Int
+        switch symbol {
+        case .package: return visiblePackages.contains(name) ? (symbol, owner) : nil
+        case .message(let index): file = storage.messages[index].file
+        case .enumeration(let index): file = storage.enums[index].file
+        case .service(let index): file = storage.services[index].file
+        // None is a type, or has types in it.
+        case .field, .oneof, .value, .method: return (symbol, owner)
         }
-        return (symbol, owner)
+        if visibleFiles.contains(FileKey(storage: storage, index: file)) { return (symbol, owner) }
+        hidden = hidden ?? (name, storage.files[file].proto.name)
+        return nil
     }
 }

@@ -20,6 +20,8 @@ struct DescriptorBuilder {
     private(set) var (firstMessage, firstField) = (0, 0)
     /// The files whose declarations it sees. By storage, for the same file has another index in another one.
     var visibleFiles: Set<FileKey> = []
+    /// The packages of these files, and those around them.
+    var visiblePackages: Set<String> = []
 
     struct FileKey: Hashable {
         let storage: DescriptorStorage
@@ -256,8 +258,8 @@ extension DescriptorBuilder {
                     isExtension: isExtension,
                     features: features,
                     jsonName: proto.hasJsonName ? proto.jsonName : proto.name.camelCased,
-                    // Until it is linked.
-                    type: FieldType(rawValue: proto.type == .group ? 11 : proto.type.rawValue) ?? .message,
+                    // Without a type, it is a message or an enum, which linking finds out.
+                    type: proto.hasType ? FieldType(rawValue: proto.type.rawValue) ?? .message : .message,
                     oneof: oneof,
                     isRepeated: proto.label == .repeated
                 )
@@ -300,7 +302,11 @@ extension DescriptorBuilder {
         for (position, field) in fields.enumerated() { storage.fields[field].tableIndex = position }
 
         try countMembers(message.proto.reservedRange.count + message.proto.extensionRange.count)
-        let largest = message.proto.options.messageSetWireFormat ? Int32.max : 536_870_912
+        let isMessageSet = message.proto.options.messageSetWireFormat
+        if isMessageSet, !fields.isEmpty {
+            throw error(.invalidField, message.fullName, "a message set has no fields, only extensions.")
+        }
+        let largest = isMessageSet ? Int32.max : 536_870_912
         var ranges: [ClosedRange<Int32>] = []
         for (start, end) in message.proto.reservedRange.map({ ($0.start, $0.end) })
             + message.proto.extensionRange.map({ ($0.start, $0.end) })
@@ -311,6 +317,8 @@ extension DescriptorBuilder {
             ranges.append(start...end - 1)
         }
         try checkOverlaps(of: &ranges, with: fields.map { storage.fields[$0].proto.number }, in: message.fullName)
+        storage.messages[index].extensionRanges = message.proto.extensionRange.map { $0.start...$0.end - 1 }
+            .sorted { $0.lowerBound < $1.lowerBound }
         // Extensions are in the message's scope, too, but may have these names.
         let fieldNames = fields.map { storage.fields[$0].proto.name }
         try check(fieldNames, against: message.proto.reservedName, prefix: message.fullName + ".")

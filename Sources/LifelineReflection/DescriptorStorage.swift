@@ -34,7 +34,7 @@ final class DescriptorStorage: @unchecked Sendable {
         var index: Int
     }
 
-    /// What a full name stands for.
+    /// A declaration that has a full name.
     enum Symbol {
         case package
         case message(Int)
@@ -87,6 +87,8 @@ final class DescriptorStorage: @unchecked Sendable {
         var oneofs = 0..<0
         /// The fields by number, as they stand in the table.
         var fieldsByNumber: [Int] = []
+        /// Ascending.
+        var extensionRanges: [ClosedRange<Int32>] = []
         /// Set when the tables are made.
         var table: UnsafePointer<MessageTable>?
     }
@@ -113,6 +115,12 @@ final class DescriptorStorage: @unchecked Sendable {
 
         /// Beside `proto`, for it is asked for often.
         let isRepeated: Bool
+
+        /// Whether a message says of the field that it is set, even to the default.
+        var hasPresence: Bool {
+            if isRepeated { return false }
+            return type == .message || oneof != nil || isExtension || features.presence != .implicit
+        }
     }
 
     struct Oneof {
@@ -155,6 +163,20 @@ final class DescriptorStorage: @unchecked Sendable {
         /// Nil when the file is not linked.
         var input: Place?
         var output: Place?
+    }
+
+    /// Whether one of a message's ranges of extensions has a number.
+    func hasExtensionRange(ofMessage index: Int, with number: Int32) -> Bool {
+        let ranges = messages[index].extensionRanges
+        var candidates = ranges.indices
+        while !candidates.isEmpty {
+            let middle = candidates.lowerBound + candidates.count / 2
+            if ranges[middle].contains(number) { return true }
+            candidates =
+                ranges[middle].upperBound < number
+                ? (middle + 1)..<candidates.upperBound : candidates.lowerBound..<middle
+        }
+        return false
     }
 
     /// The full name of a scope, with a dot behind it; empty for a file without a package.

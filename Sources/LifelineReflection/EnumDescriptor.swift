@@ -26,11 +26,23 @@ public struct EnumDescriptor: Hashable, Sendable {
         enumeration.values.map { EnumValueDescriptor(storage: storage, index: $0) }
     }
 
+    /// The value that was declared first. An enum has at least one.
+    var firstValue: EnumValueDescriptor {
+        EnumValueDescriptor(storage: storage, index: storage.enums[index].values.lowerBound)
+    }
+
     /// The value with this name.
-    public func value(named name: String) -> EnumValueDescriptor? { values.first { $0.name == name } }
+    public func value(named name: String) -> EnumValueDescriptor? { firstValue { $0.name == name } }
 
     /// The first value that was declared with this number.
-    public func value(number: Int) -> EnumValueDescriptor? { values.first { $0.number == number } }
+    public func value(number: Int) -> EnumValueDescriptor? { firstValue { Int($0.number) == number } }
+
+    private func firstValue(
+        where isSought: (Google_Protobuf_EnumValueDescriptorProto) -> Bool
+    ) -> EnumValueDescriptor? {
+        storage.enums[index].values.first { isSought(storage.values[$0].proto) }
+            .map { EnumValueDescriptor(storage: storage, index: $0) }
+    }
 }
 
 /// Describes a value of an enum.

@@ -54,7 +54,7 @@ struct Features: Hashable, Sendable {
         return result
     }
 
-    /// What the older syntaxes say at a field itself.
+    /// These features, with those that the older syntaxes set at a field itself.
     func overridden(by field: Google_Protobuf_FieldDescriptorProto) -> Features {
         var result = self
         if field.label == .required { result.presence = .required }

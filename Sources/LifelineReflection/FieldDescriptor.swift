@@ -7,7 +7,7 @@ public struct FieldDescriptor: Hashable, Sendable {
     let storage: DescriptorStorage
     let index: Int
 
-    // What each access to a message asks for is read from the storage, without this, which copies the whole.
+    // Accesses to messages read their properties from the storage directly, because this copies the whole field.
     private var field: DescriptorStorage.Field {
         _read { yield storage.fields[index] }
     }
@@ -39,7 +39,7 @@ public struct FieldDescriptor: Hashable, Sendable {
         return OneofDescriptor(storage: storage, index: oneof)
     }
 
-    // MARK: What it holds
+    // MARK: Its value
 
     /// The type of the value, or of each element of a repeated field. A map's is `message`.
     public var type: FieldType { storage.fields[index].type }
@@ -55,10 +55,7 @@ public struct FieldDescriptor: Hashable, Sendable {
     /// Whether a string has to be UTF-8.
     public var validatesUTF8: Bool { field.type == .string && field.features.validatesUTF8 }
     /// Whether a message says of the field that it is set, even to the default.
-    public var hasPresence: Bool {
-        if field.isRepeated { return false }
-        return field.type == .message || field.oneof != nil || field.isExtension || field.features.presence != .implicit
-    }
+    public var hasPresence: Bool { field.hasPresence }
 
     /// The type of the messages; nil for other fields. Of a map, it is that of the entries.
     public var messageType: MessageDescriptor? {
@@ -81,7 +78,7 @@ public struct FieldDescriptor: Hashable, Sendable {
     public var defaultValue: FieldValue? {
         if field.isRepeated { return nil }
         if let value = field.defaultValue { return value }
-        if field.type == .enumeration { return .enumeration(Int32(enumType?.values.first?.number ?? 0)) }
+        if field.type == .enumeration { return .enumeration(Int32(enumType?.firstValue.number ?? 0)) }
         return FieldValue(zeroOf: field.type)
     }
 

@@ -77,7 +77,7 @@ struct FieldPaths {
                 range = (middle + 1)..<range.upperBound
             }
         }
-        // What covers it stands in front of it, with nothing between them.
+        // A path that covers it stands directly in front of it.
         return range.lowerBound > 0 && Self.covers(paths[range.lowerBound - 1], path)
     }
 

@@ -22,7 +22,7 @@ public enum FieldValue: Hashable, Sendable {
 }
 
 extension FieldValue {
-    /// The number, boolean or text; nil for a value of another kind.
+    /// The boolean; nil for a value of another kind.
     public var boolValue: Bool? { if case .bool(let value) = self { value } else { nil } }
     /// The text; nil for a value of another kind.
     public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
@@ -98,8 +98,12 @@ extension FieldValue {
     /// A default as descriptors have it, of another type than an enum; nil when the text is none of the type.
     init?(default text: String, of type: FieldType) {
         switch type {
-        case .double: self = .double(Double(default: text) ?? .nan)
-        case .float: self = .float(Float(default: text) ?? .nan)
+        case .double:
+            guard let number = Double(default: text) else { return nil }
+            self = .double(number)
+        case .float:
+            guard let number = Float(default: text) else { return nil }
+            self = .float(number)
         case .int64, .sint64, .sfixed64:
             guard let number = Int64(text) else { return nil }
             self = .int64(number)
@@ -121,8 +125,6 @@ extension FieldValue {
             self = .bytes(bytes)
         case .enumeration, .message: return nil
         }
-        if case .double(let number) = self, number.isNaN, text != "nan" { return nil }
-        if case .float(let number) = self, number.isNaN, text != "nan" { return nil }
     }
 }
 
@@ -132,6 +134,7 @@ extension BinaryFloatingPoint where Self: LosslessStringConvertible {
         case "inf": self = .infinity
         case "-inf": self = -.infinity
         case "nan": self = .nan
+        case "-nan": self = -.nan
         default:
             // Swift reads more than protoc writes: hexadecimal numbers, and names of infinity in capitals.
             let isNumber = text.utf8.allSatisfy { "0123456789+-.eE".utf8.contains($0) }

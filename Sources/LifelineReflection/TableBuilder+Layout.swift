@@ -123,7 +123,7 @@ struct DispatchEntry {
     }
 }
 
-// MARK: - What tables say of a field
+// MARK: - A field's properties in tables
 
 extension DescriptorStorage.Field {
     var isPacked: Bool { isRepeated && type.isPackable && features.isPacked }

@@ -196,6 +196,10 @@ private typealias EnumType = Google_Protobuf_EnumDescriptorProto
 
     static let fields: [Case] = [
         Case("unknown type", .unknownType, fields: [.init("a", 1, .message, ".test.N")]),
+        Case("no type", .invalidField, fields: [Field("a", 1).with { $0.clearType() }]),
+        Case("field of a message set", .invalidField, fields: [.init("a", 1)]) {
+            $0.options.messageSetWireFormat = true
+        },
         Case("no type name", .unknownType, fields: [.init("a", 1, .message)]),
         Case("a package as a type", .unknownType, fields: [.init("a", 1, .message, ".test")]),
         Case("a message as an enum", .unknownType, fields: [.init("a", 1, .enum, ".test.M")]),
@@ -366,7 +370,8 @@ private typealias EnumType = Google_Protobuf_EnumDescriptorProto
             (file.name, file.syntax) = ("test.proto", "proto2")
             let defaults: [(Field.TypeEnum, String)] = [
                 (.int32, "-2147483648"), (.uint64, "18446744073709551615"), (.float, "-inf"), (.double, "1e+300"),
-                (.double, "nan"), (.string, "\\n \""), (.bytes, "\\000\\377\\x41\\n\\\\\\'"), (.bool, "true"),
+                (.double, "nan"), (.float, "-nan"), (.string, "\\n \""), (.bytes, "\\000\\377\\x41\\n\\\\\\'"),
+                (.bool, "true"),
             ]
             file.messageType = [
                 .with { message in
@@ -381,10 +386,10 @@ private typealias EnumType = Google_Protobuf_EnumDescriptorProto
         }
         let type = try #require(try DescriptorPool(.of(file)).message(named: "M"))
         let values = type.fields.compactMap(\.defaultValue)
-        #expect(values.count == 8 && values[4].doubleValue?.isNaN == true)
+        #expect(values.count == 9 && values[4].doubleValue?.isNaN == true && values[5].doubleValue?.isNaN == true)
         #expect(values[0] == .int32(.min) && values[1] == .uint64(.max) && values[2] == .float(-.infinity))
-        #expect(values[3] == .double(1e300) && values[5] == .string("\\n \"") && values[7] == .bool(true))
-        #expect(values[6] == .bytes([0, 0xFF, 0x41, 0x0A, 0x5C, 0x27]))
+        #expect(values[3] == .double(1e300) && values[6] == .string("\\n \"") && values[8] == .bool(true))
+        #expect(values[7] == .bytes([0, 0xFF, 0x41, 0x0A, 0x5C, 0x27]))
     }
 }
 

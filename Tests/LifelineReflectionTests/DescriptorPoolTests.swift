@@ -7,7 +7,7 @@ import LifelineWellKnownTypes
 import TestProtos
 import Testing
 
-/// What descriptors say of files that are linked, and of those that are read.
+/// Descriptors of files that are linked, and of those that are read.
 @Suite struct DescriptorPoolTests {
     @Test func linkedTypesAreDescribed() throws {
         let pool = DescriptorPool([Sample_Chat_V1_ChatMessage.self])
@@ -88,6 +88,104 @@ import Testing
         let pool = try DescriptorPool(.of(file))
         let type = try #require(pool.message(named: "Set"))
         #expect(pool.extension(of: type, number: Int(Int32.max - 1))?.name == "large")
+    }
+
+    @Test func defaultsNeedPresence() throws {
+        let file = Google_Protobuf_FileDescriptorProto.proto3 { file in
+            var inOneof = Google_Protobuf_FieldDescriptorProto("a", 1)
+            (inOneof.oneofIndex, inOneof.defaultValue) = (0, "7")
+            var ofExtension = Google_Protobuf_FieldDescriptorProto("b", 100)
+            (ofExtension.extendee, ofExtension.defaultValue) = ("M", "8")
+            file.messageType = [
+                .with { type in
+                    type.name = "M"
+                    type.field = [inOneof]
+                    type.oneofDecl = [.with { $0.name = "o" }]
+                    type.extensionRange = [.with { ($0.start, $0.end) = (100, 101) }]
+                }
+            ]
+            file.extension = [ofExtension]
+        }
+        let pool = try DescriptorPool(.of(file))
+        #expect(pool.message(named: "test.M")?.field(named: "a")?.defaultValue == .int32(7))
+        #expect(pool.extension(named: "test.b")?.defaultValue == .int32(8))
+    }
+
+    @Test func typesFollowFromTheirNames() throws {
+        let file = Google_Protobuf_FileDescriptorProto.proto3 { file in
+            var fields = [
+                Google_Protobuf_FieldDescriptorProto("message", 1, .message, "M"),
+                .init("list", 2, .message, ".test.M", isRepeated: true), .init("number", 3, .enum, "E"),
+            ]
+            for index in fields.indices { fields[index].clearType() }
+            file.messageType = [
+                .with {
+                    $0.name = "M"
+                    $0.field = RepeatedField(fields)
+                }
+            ]
+            file.enumType = [
+                .with { enumeration in
+                    enumeration.name = "E"
+                    enumeration.value = [.with { $0.name = "A" }]
+                }
+            ]
+        }
+        let type = try #require(try DescriptorPool(.of(file)).message(named: "test.M"))
+        #expect(type.fields.map(\.type) == [.message, .message, .enumeration])
+        #expect(type.fields.prefix(2).allSatisfy { $0.messageType == type })
+        let message = try DynamicMessage(type, jsonString: #"{"message": {"list": [{}, {}]}, "number": "A"}"#)
+        #expect(try DynamicMessage(type, serializedBytes: message.serializedBytes()) == message)
+    }
+
+    // MARK: Names
+
+    /// A file with a message, in a package.
+    private static func file(_ name: String, _ package: String, message: String) -> Google_Protobuf_FileDescriptorProto
+    {
+        .proto3(name, package: package) { $0.messageType = [.with { $0.name = message }] }
+    }
+
+    /// Names that are not absolute mean what they mean to protoc.
+    @Test(
+        arguments: [
+            // Only messages and enums are types, so the package foo.bar does not hide the message.
+            ("foo.bar", "bar", file("a.proto", "", message: "bar"), file("b.proto", "c", message: "M"), "bar"),
+            // A message or a package in a file that is not imported hides nothing.
+            ("a.b", "N", file("a.proto", "a", message: "N"), file("b.proto", "a.b", message: "N"), "a.N"),
+            ("b", "a.M", file("a.proto", "a", message: "M"), file("b.proto", "b.a", message: "M"), "a.M"),
+        ]
+    )
+    func namesAreLookedUpInVisibleScopes(
+        package: String,
+        name: String,
+        imported: Google_Protobuf_FileDescriptorProto,
+        other: Google_Protobuf_FileDescriptorProto,
+        expected: String
+    ) throws {
+        let user = Google_Protobuf_FileDescriptorProto.proto3(package: package) {
+            $0.dependency = [imported.name]
+            $0.messageType = [
+                .with {
+                    $0.name = "User"
+                    $0.field = [.init("field", 1, .message, name)]
+                }
+            ]
+        }
+        let atOnce = try DescriptorPool(.of(other, imported, user))
+        var oneByOne = try DescriptorPool(.of(other))
+        try oneByOne.add(.of(imported))
+        try oneByOne.add(.of(user))
+        for pool in [atOnce, oneByOne] {
+            let field = try #require(pool.message(named: package + ".User")?.field(named: "field"))
+            #expect(field.messageType?.fullName == expected)
+        }
+        // The package of a file that is imported does decide, even for names that are not in it.
+        var seeing = user
+        seeing.dependency.append(other.name)
+        let decides = name != "bar"
+        let field = try? DescriptorPool(.of(other, imported, seeing)).message(named: package + ".User")?.fields.first
+        #expect(field?.messageType?.fullName == (decides ? "\(other.package).\(other.messageType[0].name)" : expected))
     }
 
     @Test func servicesAreDescribed() throws {

@@ -149,6 +149,60 @@ import Testing
         #expect(try DynamicMessage(type, jsonString: message.jsonString()) == message)
     }
 
+    /// Looking through all values, ranges or names for each field would take minutes.
+    @Test func manyDeclarationsAreLookedUpInLinearTime() throws {
+        let count: Int32 = 20_000
+        let file = Google_Protobuf_FileDescriptorProto.with { file in
+            (file.name, file.syntax) = ("test.proto", "proto2")
+            file.enumType = [
+                .with { enumeration in
+                    enumeration.name = "E"
+                    enumeration.value = RepeatedField(
+                        (0..<count).map { index in .with { ($0.name, $0.number) = ("V\(index)", index) } }
+                    )
+                }
+            ]
+            file.messageType = [
+                .with { type in
+                    type.name = String(repeating: "M", count: 100)
+                    type.field = RepeatedField(
+                        (20_000..<20_000 + count).map {
+                            var field = Google_Protobuf_FieldDescriptorProto("f\($0)", $0, .enum, ".E")
+                            field.defaultValue = "V\(count - 1)"
+                            return field
+                        }
+                    )
+                },
+                .with { type in
+                    type.name = "N"
+                    type.extensionRange = RepeatedField(
+                        (1...count).map { index in
+                            .with { ($0.start, $0.end) = (100_000 + 2 * index, 100_000 + 2 * index + 1) }
+                        }
+                    )
+                },
+                .with { type in
+                    type.name = String(repeating: "L", count: 1 << 20)
+                    type.reservedName = RepeatedField((0..<count).map { "r\($0)" })
+                },
+            ]
+            file.extension = RepeatedField(
+                (1...count).map {
+                    var field = Google_Protobuf_FieldDescriptorProto("e\($0)", 100_000 + 2 * $0)
+                    field.extendee = ".N"
+                    return field
+                }
+            )
+        }
+        let pool = try DescriptorPool(.of(file))
+        #expect(pool.extension(named: "e1")?.containingType?.fullName == "N")
+        let field = try #require(pool.files.first?.messages.first?.fields.last)
+        #expect(field.defaultValue == .enumeration(count - 1))
+        var outOfRange = file
+        outOfRange.extension[0].number += 1
+        #expect(code(of: .of(outOfRange)) == .invalidNumber)
+    }
+
     /// Copies of a large file without its comments are small, but equal.
     @Test func filesAreRepeatedInLinearTime() throws {
         let small = Google_Protobuf_FileDescriptorProto.proto3 { _ in }

@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    /// What a table says, for comparing.
+    /// The content of a table, for comparing.
     private struct Table: Equatable {
         struct Field: Equatable {
             var numbers: [UInt64]
