@@ -101,12 +101,13 @@ public struct DescriptorPool: Sendable {
                 serializedBytes: bytes,
                 options: DecodingOptions(memoryLimit: limits.memoryLimit)
             )
-        } catch  where error.code == .memoryLimitExceeded {
-            throw DescriptorError(
-                code: .limitExceeded,
-                message: "The set takes too much memory. Raise DescriptorLimits.byteCount if that is legitimate."
-            )
         } catch {
+            if error.code == .memoryLimitExceeded {
+                throw DescriptorError(
+                    code: .limitExceeded,
+                    message: "The set takes too much memory. Raise DescriptorLimits.byteCount if that is legitimate."
+                )
+            }
             throw DescriptorError(code: .malformed, message: "The bytes are no FileDescriptorSet. \(error.message)")
         }
         try add(set, limits: limits)

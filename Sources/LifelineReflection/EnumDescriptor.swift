@@ -32,12 +32,12 @@ public struct EnumDescriptor: Hashable, Sendable {
     }
 
     /// The value with this name.
-    public func value(named name: String) -> EnumValueDescriptor? { firstValue { $0.name == name } }
+    public func value(named name: String) -> EnumValueDescriptor? { value { $0.name == name } }
 
     /// The first value that was declared with this number.
-    public func value(number: Int) -> EnumValueDescriptor? { firstValue { Int($0.number) == number } }
+    public func value(number: Int) -> EnumValueDescriptor? { value { Int($0.number) == number } }
 
-    private func firstValue(
+    private func value(
         where isSought: (Google_Protobuf_EnumValueDescriptorProto) -> Bool
     ) -> EnumValueDescriptor? {
         storage.enums[index].values.first { isSought(storage.values[$0].proto) }

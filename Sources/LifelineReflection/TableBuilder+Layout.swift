@@ -261,6 +261,8 @@ extension TableBuilder {
             && zip(fields.indices, expected).allSatisfy { index, expected in
                 fields[index].number == index + 1 && Int(fields[index].type) == expected.type
                     && Int(fields[index].presence) == expected.presence
+                    // JSON's null is the number 0.
+                    && (expected.type != LIFELINE_TYPE_ENUM || fields[index].canBe(0))
             }
         return isAsExpected ? form : LIFELINE_WELL_KNOWN_NONE
     }

@@ -282,6 +282,32 @@ import Testing
         }
     }
 
+    @Test(arguments: [(0, true), (35, false)]) func nullNeedsItsNumber(number: Int32, isValue: Bool) throws {
+        let file = Google_Protobuf_FileDescriptorProto.with { file in
+            (file.name, file.package, file.syntax) = ("test.proto", "google.protobuf", "proto2")
+            file.enumType = [
+                .with { enumeration in
+                    enumeration.name = "NullValue"
+                    enumeration.value = [.with { ($0.name, $0.number) = ("NULL_VALUE", number) }]
+                }
+            ]
+            file.messageType = [
+                .with { type in
+                    type.name = "Value"
+                    type.oneofDecl = [.with { $0.name = "kind" }]
+                    type.field = [
+                        .init("a", 1, .enum, "NullValue"), .init("b", 2, .double), .init("c", 3, .string),
+                        .init("d", 4, .bool), .init("e", 5, .message, "Value"), .init("f", 6, .message, "Value"),
+                    ]
+                    for index in type.field.indices { type.field[index].oneofIndex = 0 }
+                }
+            ]
+        }
+        let type = try #require(try DescriptorPool(.of(file)).message(named: "google.protobuf.Value"))
+        let message = try? DynamicMessage(type, jsonString: "null")
+        #expect((message != nil) == isValue)
+    }
+
     /// Whatever the damage, a pool is made or an error thrown; and messages of the types that were made can be used.
     @Test(arguments: 0..<8) func damagedFilesAreNoDanger(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
