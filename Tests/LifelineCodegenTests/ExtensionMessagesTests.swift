@@ -30,7 +30,7 @@ import Testing
         )
         #expect(content.contains("struct A_B_Extensions_net_weight: LifelineMessages.MessageExtension {"))
         #expect(content.contains("typealias _Extended = A_B_M"))
-        #expect(content.contains("extension A_B_M {\n    /// Weighs.\n    public var A_B_netWeight: Int32 {"))
+        #expect(content.contains("extension A_B_M {\n    /// Weighs.\n    var A_B_netWeight: Int32 {"))
         #expect(content.contains("var hasA_B_netWeight: Bool { hasExtension(A_B_Extensions_net_weight.self) }"))
         #expect(content.contains("func clearA_B_netWeight() { clearExtension(A_B_Extensions_net_weight.self) }"))
         #expect(content.contains("var A_B_others: LifelineMessages.RepeatedField<A_B_M> {"))

@@ -282,6 +282,7 @@ import Testing
         let text = try source(
             """
             syntax = "proto3";
+            import "google/protobuf/any.proto";
             import "google/protobuf/descriptor.proto";
             extend google.protobuf.MessageOptions { int32 custom = 50000; }
             // A comment.
@@ -293,12 +294,13 @@ import Testing
             }
             """
         )
-        #expect(text.contains("extern const LifelineFile lifeline_file_google_2fprotobuf_2fdescriptor LIFELINE_WEAK;"))
-        #expect(
-            text.contains(
-                "_messages[] = {\n    &pb__m__table,\n    &pb__m__n__table,\n    &pb__m__foo_bar_entry__table,"
-            )
-        )
+        // An extension refers to the table of the message that it is for; nothing does to the other file.
+        #expect(text.contains("extern const LifelineFile lifeline_file_google_2fprotobuf_2fdescriptor;"))
+        #expect(text.contains("extern const LifelineFile lifeline_file_google_2fprotobuf_2fany LIFELINE_WEAK;"))
+        // Not the message that stands for the extension.
+        let tables = try #require(text.firstMatch(of: /_messages\[\] = {\n([^}]*)};/)).output.1
+        let pattern = /\s*&pb__m__table,\n    &pb__m__n_\w+__table,\n    &pb__m__foo_bar_entry_\w+__table,\n/
+        #expect(tables.wholeMatch(of: pattern) != nil)
         #expect(text.contains("    .file = &lifeline_file_test,\n"))
 
         let literal = try #require(text.firstMatch(of: /lifeline_file_test_bytes\[\] =\n([^;]*);/)).output.1
