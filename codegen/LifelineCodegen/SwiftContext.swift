@@ -45,7 +45,6 @@ struct SwiftContext {
         var nested: Set<String> = []
         for message in file.allMessages where !message.options.mapEntry {
             if message.containingType != nil { nested.insert(names.relativeName(message)) }
-            if !message.extensions.isEmpty { nested.insert(SwiftNames.extensionScope) }
             nested.formUnion(message.enums.map(names.relativeName))
         }
         return (topLevel, nested)
