@@ -440,18 +440,6 @@ extension UnsafeMutablePointer {
         #expect(try set.serializedBytes() == Self.bytes("0b10f0a2041a0208040c" + "8097220b"))
     }
 
-    @Test func oneMessageStandsInTwoSets() throws {
-        let set = Test_Extending_Set.with { $0.Test_Extending_Entry_entry.text = "a" }
-        let other = Test_Extending_OtherSet.with { $0.Test_Extending_Entry_otherEntry.text = "a" }
-        var options = TextFormatEncodingOptions(types: Self.types)
-        options.printInOneLine = true
-        let text = #"[test.extending.Entry] { text: "a" }"#
-        #expect(set.textFormatString(options: options) == text && other.textFormatString(options: options) == text)
-        let parsing = TextFormatDecodingOptions(types: Self.types)
-        #expect(try Test_Extending_Set(textFormatString: text, options: parsing) == set)
-        #expect(try Test_Extending_OtherSet(textFormatString: text, options: parsing) == other)
-    }
-
     // MARK: Registries
 
     /// Two extensions of one number may come from files that do not know of each other.

@@ -240,15 +240,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
 }
 
-@frozen public struct Test_Extending_OtherSet: LifelineMessages.Message {
-    public typealias _Fields = CTestProtos.Test__Extending__OtherSet
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__other_set__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
-}
-
-/// The same type in two sets, where text format calls it by its name.
 @frozen public struct Test_Extending_Entry: LifelineMessages.Message {
     @inlinable public var text: String {
         get { _message.pointee.has_text != 0 ? _message.string(_message.pointee.text) : "" }
@@ -321,39 +312,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             public typealias _Extended = Test_Extending_Set
             public typealias _Fields = CTestProtos.Test__Extending__Entry__EntryX9c90f27b
             @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__entry__entry_x9c90f27b__get_table() }
-            public var _message: LifelineMessages.MessageReference<_Fields>
-            @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-            @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
-        }
-
-        @frozen public struct other_entry: LifelineMessages.MessageExtension {
-            @inlinable public var value: Test_Extending_Entry {
-                _read { yield Test_Extending_Entry(_reading: _message.pointee.value, in: _message) }
-                set {
-                    let fields = _mutableFields()
-                    fields.pointee.value = _message.copy(newValue)
-                }
-                _modify {
-                    let fields = _mutableFields()
-                    if fields.pointee.value == nil { fields.pointee.value = _message.create(Test_Extending_Entry.self) }
-                    let original = fields.pointee.value
-                    var lent = _message.lend(original, as: Test_Extending_Entry.self)
-                    fields.pointee.value = nil
-                    defer {
-                        let settled = _message.settle(&lent, from: original, as: Self._table)
-                        _message.fields.pointee.value = settled
-                    }
-                    yield &lent
-                }
-            }
-            /// Whether `value` is set.
-            @inlinable public var hasValue: Bool { _message.pointee.value != nil }
-            /// Forgets `value`; it then reads as its default.
-            @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
-
-            public typealias _Extended = Test_Extending_OtherSet
-            public typealias _Fields = CTestProtos.Test__Extending__Entry__OtherEntryX8f5a1dfe
-            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__entry__other_entry_x8f5a1dfe__get_table() }
             public var _message: LifelineMessages.MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
             @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
@@ -1446,17 +1404,6 @@ extension Test_Extending_Set {
     public mutating func clearTest_Extending_Entry_entry() { clearExtension(Test_Extending_Entry.Extensions.entry.self) }
 }
 
-extension Test_Extending_OtherSet {
-    public var Test_Extending_Entry_otherEntry: Test_Extending_Entry {
-        get { self[Test_Extending_Entry.Extensions.other_entry.self] }
-        set { self[Test_Extending_Entry.Extensions.other_entry.self] = newValue }
-    }
-    /// Whether `Test_Extending_Entry_otherEntry` is set.
-    public var hasTest_Extending_Entry_otherEntry: Bool { hasExtension(Test_Extending_Entry.Extensions.other_entry.self) }
-    /// Forgets `Test_Extending_Entry_otherEntry`; it then reads as its default.
-    public mutating func clearTest_Extending_Entry_otherEntry() { clearExtension(Test_Extending_Entry.Extensions.other_entry.self) }
-}
-
 /// The extensions that test/proto2/extending.proto declares.
 public let Test_Extending_Extending_Extensions = LifelineMessages.MessageRegistry([
     Test_Extending_Extensions_a_double.self,
@@ -1491,6 +1438,5 @@ public let Test_Extending_Extending_Extensions = LifelineMessages.MessageRegistr
     Test_Extending_Scope.Extensions.scope.self,
     Test_Extending_Scope.Extensions.self_.self,
     Test_Extending_Entry.Extensions.entry.self,
-    Test_Extending_Entry.Extensions.other_entry.self,
 ])
 

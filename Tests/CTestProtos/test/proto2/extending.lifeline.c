@@ -41,51 +41,48 @@ static const char lifeline_file_test_2fproto2_2fextending_bytes[] =
     "\015\012\005inner\030\001 \001(\010\032\014\012\012Extensions*\005\010d\020\311\0012<\012\005s"
     "cope\022\026.test.extending.Weight\030e \001(\0132\025.tes"
     "t.extending.Scope2$\012\004self\022\026.test.extendi"
-    "ng.Weight\030f \003(\021\042\023\012\003Set*\010\010\004\020\377\377\377\377\007:\002\010\001\042\030\012\010"
-    "OtherSet*\010\010\004\020\377\377\377\377\007:\002\010\001\042\272\001\012\005Entry\022\014\012\004text"
-    "\030\001 \001(\011\022 \012\003set\030\002 \001(\0132\023.test.extending.Set"
-    "2:\012\005entry\022\023.test.extending.Set\030\350\007 \001(\0132\025."
-    "test.extending.Entry2E\012\013other_entry\022\030.te"
-    "st.extending.OtherSet\030\350\007 \001(\0132\025.test.exte"
-    "nding.Entry*&\012\004Size\022\016\012\012SIZE_SMALL\020\001\022\016\012\012S"
-    "IZE_LARGE\020\002:)\012\010a_double\022\027.test.proto2.Ex"
-    "tendable\030n \001(\001:(\012\007a_float\022\027.test.proto2."
-    "Extendable\030o \001(\002:)\012\010an_int64\022\027.test.prot"
-    "o2.Extendable\030p \001(\003:)\012\010a_uint64\022\027.test.p"
-    "roto2.Extendable\030q \001(\004:-\012\010an_int32\022\027.tes"
-    "t.proto2.Extendable\030r \001(\005:\002-7:*\012\011a_fixed"
-    "64\022\027.test.proto2.Extendable\030s \001(\006:*\012\011a_f"
-    "ixed32\022\027.test.proto2.Extendable\030t \001(\007:'\012"
-    "\006a_bool\022\027.test.proto2.Extendable\030u \001(\010:0"
-    "\012\010a_string\022\027.test.proto2.Extendable\030v \001("
-    "\011:\005hello:+\012\012some_bytes\022\027.test.proto2.Ext"
-    "endable\030w \001(\014:)\012\010a_uint32\022\027.test.proto2."
-    "Extendable\030x \001(\015:,\012\013an_sfixed32\022\027.test.p"
-    "roto2.Extendable\030y \001(\017:,\012\013an_sfixed64\022\027."
-    "test.proto2.Extendable\030z \001(\020:)\012\010a_sint32"
-    "\022\027.test.proto2.Extendable\030{ \001(\021:)\012\010a_sin"
-    "t64\022\027.test.proto2.Extendable\030| \001(\022:G\012\004si"
-    "ze\022\027.test.proto2.Extendable\030} \001(\0162\024.test"
-    ".extending.Size:\012SIZE_LARGE:B\012\005color\022\027.t"
-    "est.proto2.Extendable\030~ \001(\0162\032.test.scala"
-    "rs.proto3.Color:\077\012\006weight\022\027.test.proto2."
-    "Extendable\030\177 \001(\0132\026.test.extending.Weight"
-    ":<\012\004pair\022\027.test.proto2.Extendable\030\200\001 \001(\012"
-    "2\024.test.extending.Pair:)\012\007numbers\022\027.test"
-    ".proto2.Extendable\030\202\001 \003(\005:4\012\016packed_numb"
-    "ers\022\027.test.proto2.Extendable\030\203\001 \003(\005B\002\020\001:"
-    "=\012\005sizes\022\027.test.proto2.Extendable\030\204\001 \003(\016"
-    "2\024.test.extending.Size:'\012\005texts\022\027.test.p"
-    "roto2.Extendable\030\205\001 \003(\011:A\012\007weights\022\027.tes"
-    "t.proto2.Extendable\030\206\001 \003(\0132\026.test.extend"
-    "ing.Weight:<\012\004spot\022\027.test.proto2.Extenda"
-    "ble\030\207\001 \003(\0122\024.test.extending.Spot:&\012\004name"
-    "\022\027.test.proto2.Extendable\030\210\001 \001(\011:I\012\010sing"
-    "ular\022\027.test.proto2.Extendable\030\211\001 \001(\0132\035.t"
-    "est.scalars.proto3.Singular:$\012\004unit\022\026.te"
-    "st.extending.Weight\030d \001(\011:<\012\005heavy\022\023.tes"
-    "t.extending.Set\030\360\242\004 \001(\0132\026.test.extending"
-    ".Weight";
+    "ng.Weight\030f \003(\021\042\023\012\003Set*\010\010\004\020\377\377\377\377\007:\002\010\001\042s\012\005"
+    "Entry\022\014\012\004text\030\001 \001(\011\022 \012\003set\030\002 \001(\0132\023.test."
+    "extending.Set2:\012\005entry\022\023.test.extending."
+    "Set\030\350\007 \001(\0132\025.test.extending.Entry*&\012\004Siz"
+    "e\022\016\012\012SIZE_SMALL\020\001\022\016\012\012SIZE_LARGE\020\002:)\012\010a_d"
+    "ouble\022\027.test.proto2.Extendable\030n \001(\001:(\012\007"
+    "a_float\022\027.test.proto2.Extendable\030o \001(\002:)"
+    "\012\010an_int64\022\027.test.proto2.Extendable\030p \001("
+    "\003:)\012\010a_uint64\022\027.test.proto2.Extendable\030q"
+    " \001(\004:-\012\010an_int32\022\027.test.proto2.Extendabl"
+    "e\030r \001(\005:\002-7:*\012\011a_fixed64\022\027.test.proto2.E"
+    "xtendable\030s \001(\006:*\012\011a_fixed32\022\027.test.prot"
+    "o2.Extendable\030t \001(\007:'\012\006a_bool\022\027.test.pro"
+    "to2.Extendable\030u \001(\010:0\012\010a_string\022\027.test."
+    "proto2.Extendable\030v \001(\011:\005hello:+\012\012some_b"
+    "ytes\022\027.test.proto2.Extendable\030w \001(\014:)\012\010a"
+    "_uint32\022\027.test.proto2.Extendable\030x \001(\015:,"
+    "\012\013an_sfixed32\022\027.test.proto2.Extendable\030y"
+    " \001(\017:,\012\013an_sfixed64\022\027.test.proto2.Extend"
+    "able\030z \001(\020:)\012\010a_sint32\022\027.test.proto2.Ext"
+    "endable\030{ \001(\021:)\012\010a_sint64\022\027.test.proto2."
+    "Extendable\030| \001(\022:G\012\004size\022\027.test.proto2.E"
+    "xtendable\030} \001(\0162\024.test.extending.Size:\012S"
+    "IZE_LARGE:B\012\005color\022\027.test.proto2.Extenda"
+    "ble\030~ \001(\0162\032.test.scalars.proto3.Color:\077\012"
+    "\006weight\022\027.test.proto2.Extendable\030\177 \001(\0132\026"
+    ".test.extending.Weight:<\012\004pair\022\027.test.pr"
+    "oto2.Extendable\030\200\001 \001(\0122\024.test.extending."
+    "Pair:)\012\007numbers\022\027.test.proto2.Extendable"
+    "\030\202\001 \003(\005:4\012\016packed_numbers\022\027.test.proto2."
+    "Extendable\030\203\001 \003(\005B\002\020\001:=\012\005sizes\022\027.test.pr"
+    "oto2.Extendable\030\204\001 \003(\0162\024.test.extending."
+    "Size:'\012\005texts\022\027.test.proto2.Extendable\030\205"
+    "\001 \003(\011:A\012\007weights\022\027.test.proto2.Extendabl"
+    "e\030\206\001 \003(\0132\026.test.extending.Weight:<\012\004spot"
+    "\022\027.test.proto2.Extendable\030\207\001 \003(\0122\024.test."
+    "extending.Spot:&\012\004name\022\027.test.proto2.Ext"
+    "endable\030\210\001 \001(\011:I\012\010singular\022\027.test.proto2"
+    ".Extendable\030\211\001 \001(\0132\035.test.scalars.proto3"
+    ".Singular:$\012\004unit\022\026.test.extending.Weigh"
+    "t\030d \001(\011:<\012\005heavy\022\023.test.extending.Set\030\360\242"
+    "\004 \001(\0132\026.test.extending.Weight";
 extern const LifelineFile lifeline_file_test_2fproto2_2fextensions;
 extern const LifelineFile lifeline_file_test_2fscalars_2fproto3;
 static const LifelineFile *const lifeline_file_test_2fproto2_2fextending_dependencies[] = {
@@ -99,13 +96,12 @@ static const LifelineMessageTable *const lifeline_file_test_2fproto2_2fextending
     &test__extending__scope__table,
     &test__extending__scope__extensions_x722d6317__table,
     &test__extending__set__table,
-    &test__extending__other_set__table,
     &test__extending__entry__table,
 };
 const LifelineFile lifeline_file_test_2fproto2_2fextending = {
-    .path = "test/proto2/extending.proto", .bytes = lifeline_file_test_2fproto2_2fextending_bytes, .count = 2127,
+    .path = "test/proto2/extending.proto", .bytes = lifeline_file_test_2fproto2_2fextending_bytes, .count = 2029,
     .dependencies = lifeline_file_test_2fproto2_2fextending_dependencies, .dependency_count = 2,
-    .messages = lifeline_file_test_2fproto2_2fextending_messages, .message_count = 8};
+    .messages = lifeline_file_test_2fproto2_2fextending_messages, .message_count = 7};
 
 static const Test__Extending__Weight test__extending__weight__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__weight__descriptor)};
 static const LifelineField test__extending__weight__fields[] = {
@@ -317,20 +313,6 @@ const LifelineMessageTable test__extending__set__table = {
     .file = &lifeline_file_test_2fproto2_2fextending,
 };
 
-static const Test__Extending__OtherSet test__extending__other_set__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__other_set__descriptor)};
-const LifelineMessageTable test__extending__other_set__table = {
-    .full_name = "test.extending.OtherSet",
-    .default_instance = &test__extending__other_set__default,
-    .fields = (const LifelineField *)(const void *)&test__extending__other_set__default,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 0,
-    .dense_count = 0,
-    .size = sizeof(Test__Extending__OtherSet),
-    .flags = LIFELINE_MESSAGE_SET,
-    .file = &lifeline_file_test_2fproto2_2fextending,
-};
-
 static const Test__Extending__Entry test__extending__entry__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__entry__descriptor)};
 static const LifelineField test__extending__entry__fields[] = {
     {.number = 1, .type = LIFELINE_TYPE_STRING, .presence = LIFELINE_PRESENCE_FLAG,
@@ -391,35 +373,6 @@ const LifelineMessageTable test__extending__entry__entry_x9c90f27b__table = {
     },
     .names = {.text = test__extending__entry__entry_x9c90f27b__name_text, .names = test__extending__entry__entry_x9c90f27b__name_entries, .order = test__extending__entry__entry_x9c90f27b__name_order, .order_count = 1},
     .extended = &test__extending__set__table,
-    .file = &lifeline_file_test_2fproto2_2fextending,
-};
-
-static const Test__Extending__Entry__OtherEntryX8f5a1dfe test__extending__entry__other_entry_x8f5a1dfe__default = {.base = PROTOBUF_C_MESSAGE_INIT(&test__extending__entry__other_entry_x8f5a1dfe__descriptor)};
-static const LifelineField test__extending__entry__other_entry_x8f5a1dfe__fields[] = {
-    {.number = 1000, .type = LIFELINE_TYPE_MESSAGE, .presence = LIFELINE_PRESENCE_POINTER,
-     .flags = 0, .form = LIFELINE_FORM(LIFELINE_PRESENCE_POINTER, LIFELINE_TYPE_MESSAGE),
-     .offset = offsetof(Test__Extending__Entry__OtherEntryX8f5a1dfe, value),
-     .quantifier_offset = 0, .encoded_tag = 0x3ec2000000000002,
-     .message = &test__extending__entry__table, .enumeration = NULL},
-};
-static const char test__extending__entry__other_entry_x8f5a1dfe__name_text[] = "[test.extending.Entry.other_entry]";
-static const LifelineName test__extending__entry__other_entry_x8f5a1dfe__name_entries[] = {{0, 34}, {0, 34}};
-static const uint32_t test__extending__entry__other_entry_x8f5a1dfe__name_order[] = {0};
-const LifelineMessageTable test__extending__entry__other_entry_x8f5a1dfe__table = {
-    .full_name = "test.extending.Entry.other_entry",
-    .default_instance = &test__extending__entry__other_entry_x8f5a1dfe__default,
-    .fields = test__extending__entry__other_entry_x8f5a1dfe__fields,
-    .groups = NULL,
-    .group_count = 0,
-    .field_count = 1,
-    .dense_count = 0,
-    .size = sizeof(Test__Extending__Entry__OtherEntryX8f5a1dfe),
-    .flags = LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
-    .dispatch = {
-        [24] = LIFELINE_DISPATCH(MESSAGE, PLAIN, 0x3EC2, 0, offsetof(Test__Extending__Entry__OtherEntryX8f5a1dfe, value), 0),
-    },
-    .names = {.text = test__extending__entry__other_entry_x8f5a1dfe__name_text, .names = test__extending__entry__other_entry_x8f5a1dfe__name_entries, .order = test__extending__entry__other_entry_x8f5a1dfe__name_order, .order_count = 1},
-    .extended = &test__extending__other_set__table,
     .file = &lifeline_file_test_2fproto2_2fextending,
 };
 

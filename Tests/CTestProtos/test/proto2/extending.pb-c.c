@@ -297,24 +297,6 @@ const ProtobufCMessageDescriptor test__extending__set__descriptor =
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };
-#define test__extending__other_set__field_descriptors NULL
-#define test__extending__other_set__field_indices_by_name NULL
-#define test__extending__other_set__number_ranges NULL
-const ProtobufCMessageDescriptor test__extending__other_set__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.OtherSet",
-  "OtherSet",
-  "Test__Extending__OtherSet",
-  "test.extending",
-  sizeof(Test__Extending__OtherSet),
-  0,
-  test__extending__other_set__field_descriptors,
-  test__extending__other_set__field_indices_by_name,
-  0,  test__extending__other_set__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor test__extending__entry__entry_x9c90f27b__field_descriptors[1] =
 {
   {
@@ -350,44 +332,6 @@ const ProtobufCMessageDescriptor test__extending__entry__entry_x9c90f27b__descri
   test__extending__entry__entry_x9c90f27b__field_descriptors,
   test__extending__entry__entry_x9c90f27b__field_indices_by_name,
   1,  test__extending__entry__entry_x9c90f27b__number_ranges,
-  NULL, /* gen_init_helpers = false */
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor test__extending__entry__other_entry_x8f5a1dfe__field_descriptors[1] =
-{
-  {
-    "value",
-    1000,
-    PROTOBUF_C_LABEL_OPTIONAL,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Test__Extending__Entry__OtherEntryX8f5a1dfe, value),
-    &test__extending__entry__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned test__extending__entry__other_entry_x8f5a1dfe__field_indices_by_name[] = {
-  0,   /* field[0] = value */
-};
-static const ProtobufCIntRange test__extending__entry__other_entry_x8f5a1dfe__number_ranges[1 + 1] =
-{
-  { 1000, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor test__extending__entry__other_entry_x8f5a1dfe__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "test.extending.Entry.other_entry_x8f5a1dfe",
-  "OtherEntryX8f5a1dfe",
-  "Test__Extending__Entry__OtherEntryX8f5a1dfe",
-  "test.extending",
-  sizeof(Test__Extending__Entry__OtherEntryX8f5a1dfe),
-  1,
-  test__extending__entry__other_entry_x8f5a1dfe__field_descriptors,
-  test__extending__entry__other_entry_x8f5a1dfe__field_indices_by_name,
-  1,  test__extending__entry__other_entry_x8f5a1dfe__number_ranges,
   NULL, /* gen_init_helpers = false */
   NULL,NULL,NULL    /* reserved[123] */
 };

@@ -37,10 +37,6 @@ extern const LifelineMessageTable test__extending__set__table;
 static inline const LifelineMessageTable *_Nonnull test__extending__set__get_table(void) {
     return &test__extending__set__table;
 }
-extern const LifelineMessageTable test__extending__other_set__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__other_set__get_table(void) {
-    return &test__extending__other_set__table;
-}
 extern const LifelineMessageTable test__extending__entry__table;
 static inline const LifelineMessageTable *_Nonnull test__extending__entry__get_table(void) {
     return &test__extending__entry__table;
@@ -48,10 +44,6 @@ static inline const LifelineMessageTable *_Nonnull test__extending__entry__get_t
 extern const LifelineMessageTable test__extending__entry__entry_x9c90f27b__table;
 static inline const LifelineMessageTable *_Nonnull test__extending__entry__entry_x9c90f27b__get_table(void) {
     return &test__extending__entry__entry_x9c90f27b__table;
-}
-extern const LifelineMessageTable test__extending__entry__other_entry_x8f5a1dfe__table;
-static inline const LifelineMessageTable *_Nonnull test__extending__entry__other_entry_x8f5a1dfe__get_table(void) {
-    return &test__extending__entry__other_entry_x8f5a1dfe__table;
 }
 extern const LifelineMessageTable test__extending__a_double_x098b5d0a__table;
 static inline const LifelineMessageTable *_Nonnull test__extending__a_double_x098b5d0a__get_table(void) {

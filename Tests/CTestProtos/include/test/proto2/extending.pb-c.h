@@ -24,10 +24,8 @@ typedef struct Test__Extending__Scope__ExtensionsX722d6317 Test__Extending__Scop
 typedef struct Test__Extending__Scope__ScopeX6434137f Test__Extending__Scope__ScopeX6434137f;
 typedef struct Test__Extending__Scope__SelfXdc06d8eb Test__Extending__Scope__SelfXdc06d8eb;
 typedef struct Test__Extending__Set Test__Extending__Set;
-typedef struct Test__Extending__OtherSet Test__Extending__OtherSet;
 typedef struct Test__Extending__Entry Test__Extending__Entry;
 typedef struct Test__Extending__Entry__EntryX9c90f27b Test__Extending__Entry__EntryX9c90f27b;
-typedef struct Test__Extending__Entry__OtherEntryX8f5a1dfe Test__Extending__Entry__OtherEntryX8f5a1dfe;
 typedef struct Test__Extending__ADoubleX098b5d0a Test__Extending__ADoubleX098b5d0a;
 typedef struct Test__Extending__AFloatXc1497433 Test__Extending__AFloatXc1497433;
 typedef struct Test__Extending__AnInt64X7768d348 Test__Extending__AnInt64X7768d348;
@@ -150,15 +148,6 @@ struct  Test__Extending__Set
      }
 
 
-struct  Test__Extending__OtherSet
-{
-  ProtobufCMessage base;
-};
-#define TEST__EXTENDING__OTHER_SET__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__other_set__descriptor) \
-     }
-
-
 struct  Test__Extending__Entry__EntryX9c90f27b
 {
   ProtobufCMessage base;
@@ -166,16 +155,6 @@ struct  Test__Extending__Entry__EntryX9c90f27b
 };
 #define TEST__EXTENDING__ENTRY__ENTRY_X9C90F27B__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&test__extending__entry__entry_x9c90f27b__descriptor) \
-    , NULL }
-
-
-struct  Test__Extending__Entry__OtherEntryX8f5a1dfe
-{
-  ProtobufCMessage base;
-  Test__Extending__Entry *value;
-};
-#define TEST__EXTENDING__ENTRY__OTHER_ENTRY_X8F5A1DFE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&test__extending__entry__other_entry_x8f5a1dfe__descriptor) \
     , NULL }
 
 
@@ -532,14 +511,8 @@ typedef void (*Test__Extending__Scope_Closure)
 typedef void (*Test__Extending__Set_Closure)
                  (const Test__Extending__Set *message,
                   void *closure_data);
-typedef void (*Test__Extending__OtherSet_Closure)
-                 (const Test__Extending__OtherSet *message,
-                  void *closure_data);
 typedef void (*Test__Extending__Entry__EntryX9c90f27b_Closure)
                  (const Test__Extending__Entry__EntryX9c90f27b *message,
-                  void *closure_data);
-typedef void (*Test__Extending__Entry__OtherEntryX8f5a1dfe_Closure)
-                 (const Test__Extending__Entry__OtherEntryX8f5a1dfe *message,
                   void *closure_data);
 typedef void (*Test__Extending__Entry_Closure)
                  (const Test__Extending__Entry *message,
@@ -645,10 +618,8 @@ extern const ProtobufCMessageDescriptor test__extending__scope__extensions_x722d
 extern const ProtobufCMessageDescriptor test__extending__scope__scope_x6434137f__descriptor;
 extern const ProtobufCMessageDescriptor test__extending__scope__self_xdc06d8eb__descriptor;
 extern const ProtobufCMessageDescriptor test__extending__set__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__other_set__descriptor;
 extern const ProtobufCMessageDescriptor test__extending__entry__descriptor;
 extern const ProtobufCMessageDescriptor test__extending__entry__entry_x9c90f27b__descriptor;
-extern const ProtobufCMessageDescriptor test__extending__entry__other_entry_x8f5a1dfe__descriptor;
 extern const ProtobufCMessageDescriptor test__extending__a_double_x098b5d0a__descriptor;
 extern const ProtobufCMessageDescriptor test__extending__a_float_xc1497433__descriptor;
 extern const ProtobufCMessageDescriptor test__extending__an_int64_x7768d348__descriptor;
