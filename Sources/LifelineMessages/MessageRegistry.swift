@@ -43,7 +43,7 @@ public struct MessageRegistry: Sendable {
         let table: UnsafePointer<MessageTable>
         /// Nil for a type that is known only at run time.
         let type: (any Message.Type)?
-        /// What keeps the table of such a type alive.
+        /// Keeps the table of such a type alive.
         let owner: (any AnyObject & Sendable)?
 
         var name: String { String(cString: table.pointee.full_name) }

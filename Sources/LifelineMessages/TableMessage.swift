@@ -4,7 +4,7 @@ package import CProtobufC
 /// A message of the type that a table describes: for types that are known only at run time, and for what is done alike
 /// to messages of all types.
 ///
-/// Whoever holds one keeps the table alive.
+/// The table lives as long as one of these does.
 package struct TableMessage: @unchecked Sendable {
     // @unchecked Sendable, because tables never change.
 

@@ -151,7 +151,7 @@ struct SwiftNames {
         }
     }
 
-    /// What the struct of a message has for its fields and oneofs.
+    /// The names that the struct of a message has for its fields and oneofs.
     private func members(of message: Descriptor) -> Set<String> {
         let ofFields = message.fields.flatMap { (field: FieldDescriptor) in
             let names = property(field)

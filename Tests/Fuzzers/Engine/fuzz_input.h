@@ -1,4 +1,4 @@
-// What the engine's fuzzers share: one format of input, so that those of the binary format share one corpus too.
+// Shared by the engine's fuzzers: one format of input, so that those of the binary format share one corpus too.
 //
 //   byte 0   the low seven bits choose the message type (fuzz_tables.c); the highest, whether strings may be other than
 //            UTF-8

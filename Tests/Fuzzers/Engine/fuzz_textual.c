@@ -61,7 +61,7 @@ static bool print(
     return false;
 }
 
-// What was parsed is printed as a text that is parsed to the same message, and printed the same.
+// A parsed message is printed as a text that is parsed to the same message, and printed the same.
 static void check_printing(
     const FuzzFormat *format, const FuzzMessage *message, const FuzzInput *input, FuzzTextualOptions options) {
     bool may_be_too_deep = options.maximum_depth > 100;

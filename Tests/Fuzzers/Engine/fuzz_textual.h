@@ -1,4 +1,4 @@
-// What the fuzzers of JSON and of text format share. Their inputs are as in fuzz_input.h, with a text for the encoded
+// Shared by the fuzzers of JSON and of text format. Their inputs are as in fuzz_input.h, with a text for the encoded
 // message. Byte 2 chooses options:
 //
 //   01   whether unknown fields are ignored
