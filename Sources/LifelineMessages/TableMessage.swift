@@ -6,7 +6,7 @@ package import CProtobufC
 ///
 /// The table lives as long as one of these does.
 package struct TableMessage: @unchecked Sendable {
-    // @unchecked Sendable, because tables never change.
+    // @unchecked Sendable for the same reason as MessageReference; and tables never change.
 
     package typealias Field = UnsafePointer<LifelineField>
 
