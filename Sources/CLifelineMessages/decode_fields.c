@@ -17,31 +17,28 @@ static LifelineStep decode_scalar(
     return LIFELINE_STEP_STORED;
 }
 
-LifelineStep lifeline_decode_group(
-    LifelineDecoder *decoder, LifelineScope *scope, const LifelineMessageTable *table, void *child, uint32_t number) {
-    LifelineScope inner = {.table = table, .message = child, .input = scope->input};
-    if (decoder->depth == 0) return lifeline_fail(decoder, LIFELINE_TOO_DEEP);
-    decoder->depth -= 1;
+bool lifeline_decode_group(LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, void *child) {
+    LifelineScope inner = {.table = field->message, .message = child, .input = scope->input};
     while (true) {
         LifelineInput behind_tag = inner.input;
         uint32_t tag = 0;
         LifelineStatus status = lifeline_read_tag(&behind_tag, &tag);
-        if (status != LIFELINE_OK) return lifeline_fail(decoder, status);
-        if ((tag & 7) == LIFELINE_WIRE_END_GROUP) {
-            if (tag >> 3 != number) return lifeline_fail(decoder, LIFELINE_UNMATCHED_GROUP);
+        bool is_end = status == LIFELINE_OK && (tag & 7) == LIFELINE_WIRE_END_GROUP;
+        if (is_end && tag >> 3 != field->number) status = LIFELINE_UNMATCHED_GROUP;
+        decoder->failure->status = status;
+        if (status != LIFELINE_OK) return false;
+        if (is_end) {
             scope->input.next = behind_tag.next;
-            decoder->depth += 1;
-            return LIFELINE_STEP_STORED;
+            return true;
         }
-        if (!lifeline_decode_field(decoder, &inner)) return LIFELINE_STEP_FAILED;
+        if (!lifeline_decode_field(decoder, &inner)) return false;
     }
 }
 
 // Merges into the submessage, if there is one.
 static LifelineStep decode_submessage(LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field) {
-    bool is_group = (field->flags & LIFELINE_FIELD_GROUP) != 0;
-    LifelineInput payload = scope->input;
-    if (!is_group && !lifeline_enter_child(decoder, scope, &payload)) return LIFELINE_STEP_FAILED;
+    LifelineInput payload;
+    if (!lifeline_enter_child(decoder, scope, field, &payload)) return LIFELINE_STEP_FAILED;
 
     void *value = lifeline_mutable_at(scope->message, field->offset);
     void *child = lifeline_is_present(field, scope->message) ? lifeline_load_pointer(value) : NULL;
@@ -51,8 +48,7 @@ static LifelineStep decode_submessage(LifelineDecoder *decoder, LifelineScope *s
         lifeline_store_pointer(value, child);
         lifeline_mark_present(field, scope->message);
     }
-    if (is_group) return lifeline_decode_group(decoder, scope, field->message, child, field->number);
-    return lifeline_decode_child(decoder, field->message, child, payload);
+    return lifeline_decode_child(decoder, scope, field, child, payload);
 }
 
 static LifelineStep decode_singular(

@@ -37,11 +37,11 @@ LifelineStep lifeline_append_entry(
 }
 
 LifelineStep lifeline_decode_map_entry(LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field) {
-    LifelineInput payload = scope->input;
-    if (!lifeline_enter_child(decoder, scope, &payload)) return LIFELINE_STEP_FAILED;
+    LifelineInput payload;
+    if (!lifeline_enter_child(decoder, scope, field, &payload)) return LIFELINE_STEP_FAILED;
     void *entry = lifeline_message_create(field->message, decoder->arena);
     if (entry == NULL) return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
-    LifelineStep step = lifeline_decode_child(decoder, field->message, entry, payload);
+    LifelineStep step = lifeline_decode_child(decoder, scope, field, entry, payload);
     if (step != LIFELINE_STEP_STORED) return step;
     // An entry whose value a closed enum does not declare is an unknown field of the message that has the map.
     const LifelineField *value = &field->message->fields[1];

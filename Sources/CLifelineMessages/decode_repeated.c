@@ -138,17 +138,15 @@ static LifelineStep decode_bytes(LifelineDecoder *decoder, LifelineScope *scope,
 }
 
 static LifelineStep decode_message(LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field) {
-    bool is_group = (field->flags & LIFELINE_FIELD_GROUP) != 0;
-    LifelineInput payload = scope->input;
-    if (!is_group && !lifeline_enter_child(decoder, scope, &payload)) return LIFELINE_STEP_FAILED;
+    LifelineInput payload;
+    if (!lifeline_enter_child(decoder, scope, field, &payload)) return LIFELINE_STEP_FAILED;
     void *element = lifeline_append(decoder->arena, scope->message, field, 1);
     if (element == NULL) return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
     void *child = lifeline_message_create(field->message, decoder->arena);
     if (child == NULL) return lifeline_fail(decoder, LIFELINE_OUT_OF_MEMORY);
     lifeline_store_pointer(element, child);
     lifeline_set_count(field, scope->message, lifeline_count(field, scope->message) + 1);
-    if (is_group) return lifeline_decode_group(decoder, scope, field->message, child, field->number);
-    return lifeline_decode_child(decoder, field->message, child, payload);
+    return lifeline_decode_child(decoder, scope, field, child, payload);
 }
 
 LifelineStep lifeline_decode_repeated(

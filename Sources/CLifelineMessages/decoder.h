@@ -82,26 +82,36 @@ LifelineDecodeFields lifeline_decode_fields_plain;
 LifelineDecodeFields lifeline_decode_fields_with_tail_calls;
 #endif
 
-// Finds the payload of a submessage, if the depth allows for one. To be called before the submessage is created.
-static inline bool lifeline_enter_child(LifelineDecoder *decoder, LifelineScope *scope, LifelineInput *payload) {
-    LifelineStatus status = decoder->depth == 0 ? LIFELINE_TOO_DEEP : lifeline_read_payload(&scope->input, payload);
+// Finds the payload of a submessage, if the depth allows for one. Of a group it is all that is left, for only the end
+// tag tells where the group ends. To be called before the submessage is created: one that may not stand there shall not
+// be in the message that a failure leaves.
+static inline bool lifeline_enter_child(
+    LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, LifelineInput *payload) {
+    LifelineStatus status = LIFELINE_OK;
+    *payload = scope->input;
+    if (decoder->depth == 0) {
+        status = LIFELINE_TOO_DEEP;
+    } else if ((field->flags & LIFELINE_FIELD_GROUP) == 0) {
+        status = lifeline_read_payload(&scope->input, payload);
+    }
     decoder->failure->status = status;
     return status == LIFELINE_OK;
 }
 
-// Reads the encoded submessage `payload` into `child`, one level further down.
+// Reads the fields of a group, whose start tag was just read, into `child`, up to the end tag. They are read by the
+// plain path.
+bool lifeline_decode_group(LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, void *child);
+
+// Reads the payload that lifeline_enter_child found into `child`, one level further down.
 static inline LifelineStep lifeline_decode_child(
-    LifelineDecoder *decoder, const LifelineMessageTable *table, void *child, LifelineInput payload) {
+    LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, void *child, LifelineInput payload) {
     decoder->depth -= 1;
-    bool decoded = decoder->decode_fields(decoder, table, child, payload);
+    bool is_group = (field->flags & LIFELINE_FIELD_GROUP) != 0;
+    bool decoded = is_group ? lifeline_decode_group(decoder, scope, field, child)
+                            : decoder->decode_fields(decoder, field->message, child, payload);
     decoder->depth += 1;
     return decoded ? LIFELINE_STEP_STORED : LIFELINE_STEP_FAILED;
 }
-
-// Reads the fields of a group, whose start tag with `number` was just read, into `child`, up to the end tag. They are
-// read by the plain path.
-LifelineStep lifeline_decode_group(
-    LifelineDecoder *decoder, LifelineScope *scope, const LifelineMessageTable *table, void *child, uint32_t number);
 
 // MARK: Repeated fields and maps
 
