@@ -1,4 +1,5 @@
 // Parses texts as text format, prints what they hold, and parses that again.
+#include <string.h>
 #include <strings.h>
 
 #include "fuzz_textual.h"
@@ -34,15 +35,22 @@ static bool is_text(const uint8_t *bytes, size_t count) {
     return true;
 }
 
-// The bytes of a google.protobuf.Any are printed as the message that they are, in their shortest form, and NaN without
-// its sign.
+static bool begins_with(const uint8_t *bytes, size_t count, const char *word) {
+    return count >= strlen(word) && memcmp(bytes, word, strlen(word)) == 0;
+}
+
+// The bytes of a google.protobuf.Any are printed as the message that they are, in their shortest form and without unknown
+// fields, and NaN without its sign.
 static bool may_lose(const uint8_t *bytes, size_t count, const FuzzTextualOptions *options) {
-    static const char url[] = "type_url";
+    bool knows_types = options->types.find_message != NULL;
+    bool has_url = false;
     for (size_t index = 0; index < count; index += 1) {
         const uint8_t *word = bytes + index;
         size_t left = count - index;
-        bool is_url = left >= sizeof url - 1 && memcmp(word, url, sizeof url - 1) == 0;
-        if (is_url && options->types.find_message != NULL) return true;
+        has_url = has_url || *word == '/';
+        // The bytes may also follow an empty message in brackets.
+        bool is_bytes = begins_with(word, left, "type_url") || (has_url && begins_with(word, left, "value"));
+        if (is_bytes && knows_types) return true;
         bool is_nan = left >= 3 && strncasecmp((const char *)word, "nan", 3) == 0;
         if (is_nan && (left == 3 || word[3] != 'o')) return true;  // not "nanos"
     }
