@@ -68,10 +68,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__Compiler__Version
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__compiler__version__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__compiler__version__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// An encoded CodeGeneratorRequest is written to the plugin's stdin.
@@ -209,10 +209,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearCompilerVersion() { _mutableFields().pointee.compiler_version = nil }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__Compiler__CodeGeneratorRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__compiler__code_generator_request__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__compiler__code_generator_request__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// The plugin writes an encoded CodeGeneratorResponse to stdout.
@@ -474,16 +474,16 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         @inlinable public mutating func clearGeneratedCodeInfo() { _mutableFields().pointee.generated_code_info = nil }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__Compiler__CodeGeneratorResponse__FileX72d65c1f
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__compiler__code_generator_response__file_x72d65c1f__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__compiler__code_generator_response__file_x72d65c1f__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__Compiler__CodeGeneratorResponse
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__compiler__code_generator_response__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__compiler__code_generator_response__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -140,10 +140,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FileDescriptorSet
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__file_descriptor_set__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__file_descriptor_set__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// Describes a complete .proto file.
@@ -456,10 +456,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearEdition() { _mutableFields().pointee.has_edition = 0 }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FileDescriptorProto
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__file_descriptor_proto__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__file_descriptor_proto__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// Describes a message type.
@@ -744,10 +744,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         @inlinable public mutating func clearOptions() { _mutableFields().pointee.options = nil }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__DescriptorProto__ExtensionRangeX584d91b8
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__descriptor_proto__extension_range_x584d91b8__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__descriptor_proto__extension_range_x584d91b8__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     /// Range of reserved tag numbers. Reserved tag numbers may not be used by
@@ -783,17 +783,17 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         @inlinable public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__DescriptorProto__ReservedRangeXe8066c2b
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__descriptor_proto__reserved_range_xe8066c2b__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__descriptor_proto__reserved_range_xe8066c2b__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__DescriptorProto
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__descriptor_proto__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__descriptor_proto__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Google_Protobuf_ExtensionRangeOptions: LifelineMessages.Message {
@@ -998,17 +998,17 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         @inlinable public mutating func clearRepeated() { _mutableFields().pointee.has_repeated = 0 }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__ExtensionRangeOptions__DeclarationX04be424b
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__extension_range_options__declaration_x04be424b__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__extension_range_options__declaration_x04be424b__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__ExtensionRangeOptions
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__extension_range_options__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__extension_range_options__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// Describes a field within a message.
@@ -1351,10 +1351,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FieldDescriptorProto
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__field_descriptor_proto__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_descriptor_proto__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// Describes a oneof.
@@ -1402,10 +1402,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearOptions() { _mutableFields().pointee.options = nil }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__OneofDescriptorProto
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__oneof_descriptor_proto__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__oneof_descriptor_proto__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// Describes an enum type.
@@ -1570,17 +1570,17 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         @inlinable public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumDescriptorProto__EnumReservedRangeX95360ce7
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__enum_descriptor_proto__enum_reserved_range_x95360ce7__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_descriptor_proto__enum_reserved_range_x95360ce7__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumDescriptorProto
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__enum_descriptor_proto__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_descriptor_proto__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// Describes a value within an enum.
@@ -1641,10 +1641,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearOptions() { _mutableFields().pointee.options = nil }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumValueDescriptorProto
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__enum_value_descriptor_proto__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_value_descriptor_proto__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// Describes a service.
@@ -1713,10 +1713,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearOptions() { _mutableFields().pointee.options = nil }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__ServiceDescriptorProto
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__service_descriptor_proto__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__service_descriptor_proto__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// Describes a method of a service.
@@ -1830,10 +1830,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearServerStreaming() { _mutableFields().pointee.has_server_streaming = 0 }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__MethodDescriptorProto
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__method_descriptor_proto__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__method_descriptor_proto__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
@@ -2284,10 +2284,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FileOptions
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__file_options__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__file_options__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Google_Protobuf_MessageOptions: LifelineMessages.Message {
@@ -2465,10 +2465,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__MessageOptions
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__message_options__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__message_options__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
@@ -2942,10 +2942,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FieldOptions__EditionDefaultXdf57001e
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__field_options__edition_default_xdf57001e__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_options__edition_default_xdf57001e__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     /// Information about the support window of a feature.
@@ -3038,17 +3038,17 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FieldOptions__FeatureSupportX36295734
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__field_options__feature_support_x36295734__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_options__feature_support_x36295734__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FieldOptions
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__field_options__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_options__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Google_Protobuf_OneofOptions: LifelineMessages.Message {
@@ -3103,10 +3103,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__OneofOptions
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__oneof_options__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__oneof_options__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Google_Protobuf_EnumOptions: LifelineMessages.Message {
@@ -3214,10 +3214,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumOptions
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__enum_options__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_options__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Google_Protobuf_EnumValueOptions: LifelineMessages.Message {
@@ -3330,10 +3330,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumValueOptions
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__enum_value_options__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_value_options__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Google_Protobuf_ServiceOptions: LifelineMessages.Message {
@@ -3405,10 +3405,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__ServiceOptions
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__service_options__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__service_options__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Google_Protobuf_MethodOptions: LifelineMessages.Message {
@@ -3525,10 +3525,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__MethodOptions
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__method_options__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__method_options__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// A message representing a option the parser does not recognize. This only
@@ -3692,17 +3692,17 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         @inlinable public mutating func clearIsExtension() { _mutableFields().pointee.has_is_extension = 0 }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__UninterpretedOption__NamePartXa4e8f2cf
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__uninterpreted_option__name_part_xa4e8f2cf__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__uninterpreted_option__name_part_xa4e8f2cf__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__UninterpretedOption
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__uninterpreted_option__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__uninterpreted_option__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// TODO Enums in C++ gencode (and potentially other languages) are
@@ -4052,17 +4052,17 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FeatureSet__VisibilityFeatureXac9d7c69
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__feature_set__visibility_feature_xac9d7c69__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__feature_set__visibility_feature_xac9d7c69__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FeatureSet
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__feature_set__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__feature_set__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// A compiled specification for the defaults of a set of features.  These
@@ -4190,17 +4190,17 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         @inlinable public mutating func clearFixedFeatures() { _mutableFields().pointee.fixed_features = nil }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FeatureSetDefaults__FeatureSetEditionDefaultXa4c10a8a
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__feature_set_defaults__feature_set_edition_default_xa4c10a8a__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__feature_set_defaults__feature_set_edition_default_xa4c10a8a__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FeatureSetDefaults
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__feature_set_defaults__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__feature_set_defaults__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// Encapsulates information about the original source file from which a
@@ -4446,17 +4446,17 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__SourceCodeInfo__LocationX0ffa7e84
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__source_code_info__location_x0ffa7e84__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__source_code_info__location_x0ffa7e84__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__SourceCodeInfo
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__source_code_info__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__source_code_info__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// Describes the relationship between generated code and its original source
@@ -4606,16 +4606,16 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__GeneratedCodeInfo__AnnotationX1246aeb4
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__generated_code_info__annotation_x1246aeb4__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__generated_code_info__annotation_x1246aeb4__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__GeneratedCodeInfo
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__generated_code_info__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__generated_code_info__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 

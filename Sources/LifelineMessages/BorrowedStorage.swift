@@ -6,16 +6,14 @@ public import CProtobufC
 ///
 /// A method may make one from a reference in `self` that it does not replace, because its caller keeps that alive.
 /// `withBorrowed` makes one from any other reference.
-///
-/// For generated code and this library.
-@frozen public struct BorrowedStorage {
-    @usableFromInline let unmanaged: Unmanaged<MessageStorage>
+@frozen public struct _BorrowedStorage {
+    @usableFromInline let unmanaged: Unmanaged<_MessageStorage>
 
-    @inlinable @inline(__always) init(_ storage: MessageStorage) {
+    @inlinable @inline(__always) init(_ storage: _MessageStorage) {
         unmanaged = .passUnretained(storage)
     }
 
-    @inlinable @inline(__always) func with<Result>(_ body: (MessageStorage) -> Result) -> Result {
+    @inlinable @inline(__always) func with<Result>(_ body: (_MessageStorage) -> Result) -> Result {
         unmanaged._withUnsafeGuaranteedRef(body)
     }
 
@@ -26,16 +24,16 @@ public import CProtobufC
 
 /// Calls `body` with `storage`, which must not be nil, and keeps it alive during the call.
 @inlinable @inline(__always) func withBorrowed<Result>(
-    _ storage: MessageStorage?,
-    _ body: (BorrowedStorage) -> Result
+    _ storage: _MessageStorage?,
+    _ body: (_BorrowedStorage) -> Result
 ) -> Result {
     defer { extendLifetime(storage) }
-    return body(BorrowedStorage(storage.unsafelyUnwrapped))
+    return body(_BorrowedStorage(storage.unsafelyUnwrapped))
 }
 
 // MARK: - Allocating
 
-extension BorrowedStorage {
+extension _BorrowedStorage {
     /// Memory for `byteCount` bytes, 8-aligned.
     @usableFromInline func allocate(byteCount: Int) -> UnsafeMutableRawPointer {
         take { lifeline_arena_allocate($0, byteCount) }
@@ -80,32 +78,32 @@ extension BorrowedStorage {
     }
 
     private func giveAllowance(_ root: UnsafeMutablePointer<LifelineArena>) {
-        root.pointee.budget = MessageStorage.allowance(forSize: lifeline_arena_block_bytes(root) / 2)
+        root.pointee.budget = _MessageStorage.allowance(forSize: lifeline_arena_block_bytes(root) / 2)
     }
 }
 
 // MARK: - Strings and bytes
 
-extension BorrowedStorage {
+extension _BorrowedStorage {
     /// Sets `value`, a field in this storage, to a copy of `bytes`: in place of the old ones if they fit there.
-    @inlinable @inline(__always) func assign(_ bytes: UnsafeBufferPointer<UInt8>, to value: inout BytesValue) {
+    @inlinable @inline(__always) func assign(_ bytes: UnsafeBufferPointer<UInt8>, to value: inout _BytesValue) {
         if !lifeline_bytes_assign(arena, &value.len, &value.data, bytes.baseAddress, bytes.count) {
             assignBeyondAllowance(bytes, to: &value)
         }
     }
 
-    @usableFromInline func assignBeyondAllowance(_ bytes: UnsafeBufferPointer<UInt8>, to value: inout BytesValue) {
+    @usableFromInline func assignBeyondAllowance(_ bytes: UnsafeBufferPointer<UInt8>, to value: inout _BytesValue) {
         take { lifeline_bytes_assign($0, &value.len, &value.data, bytes.baseAddress, bytes.count) ? () : nil }
     }
 
-    @inlinable func store(_ bytes: UnsafeBufferPointer<UInt8>) -> BytesValue {
-        var value = BytesValue(len: 0, data: nil)
+    @inlinable func store(_ bytes: UnsafeBufferPointer<UInt8>) -> _BytesValue {
+        var value = _BytesValue(len: 0, data: nil)
         assign(bytes, to: &value)
         return value
     }
 
     /// A copy of `value`, which is in `source`. Text that is not UTF-8 stays as it is.
-    @usableFromInline func copy(_ value: BytesValue, from source: MessageStorage) -> BytesValue {
+    @usableFromInline func copy(_ value: _BytesValue, from source: _MessageStorage) -> _BytesValue {
         withBorrowed(source) { source in
             inheritText(from: source)
             return store(value.buffer)
@@ -113,7 +111,7 @@ extension BorrowedStorage {
     }
 
     /// Takes over from `source`, from which something is copied, that its text may be malformed.
-    private func inheritText(from source: BorrowedStorage) {
+    private func inheritText(from source: _BorrowedStorage) {
         if source.mayHoldMalformedText { arena.pointee.may_hold_malformed_text = true }
     }
 }
@@ -135,17 +133,17 @@ extension String {
 
 // MARK: - Messages
 
-extension BorrowedStorage {
+extension _BorrowedStorage {
     /// A new message, with no field set.
-    @usableFromInline package func create(_ table: UnsafePointer<MessageTable>) -> UnsafeMutableRawPointer {
+    @usableFromInline package func create(_ table: UnsafePointer<_MessageTable>) -> UnsafeMutableRawPointer {
         take { lifeline_message_create(table, $0) }
     }
 
     /// A deep copy of `message`, which is in `source`.
     @usableFromInline func copy(
         _ message: UnsafeRawPointer,
-        as table: UnsafePointer<MessageTable>,
-        from source: MessageStorage?
+        as table: UnsafePointer<_MessageTable>,
+        from source: _MessageStorage?
     ) -> UnsafeMutableRawPointer {
         guard let source else { return create(table) }
         return withBorrowed(source) { source in
@@ -157,7 +155,7 @@ extension BorrowedStorage {
     /// Replaces an extension of `message`, which is in this storage, by `content`, of the extension's table.
     func write(
         _ content: UnsafeRawPointer,
-        as table: UnsafePointer<MessageTable>,
+        as table: UnsafePointer<_MessageTable>,
         toExtensionsOf message: UnsafeMutableRawPointer
     ) {
         take { lifeline_extension_write(table, message, content, $0) ? () : nil }

@@ -11,23 +11,23 @@ public protocol FieldElement: Hashable, Sendable {
     associatedtype _CValue
 
     /// The Swift value of `value`, which is in `storage`.
-    static func _load(_ value: _CValue, in storage: MessageStorage) -> Self
+    static func _load(_ value: _CValue, in storage: _MessageStorage) -> Self
 
     /// The C value of `element`, with a copy of everything that it points to in `storage`.
-    static func _store(_ element: Self, in storage: BorrowedStorage) -> _CValue
+    static func _store(_ element: Self, in storage: _BorrowedStorage) -> _CValue
 
     /// A copy of `value`, which is in `source`, with everything that it points to in `storage`.
-    static func _copy(_ value: _CValue, from source: MessageStorage, into storage: BorrowedStorage) -> _CValue
+    static func _copy(_ value: _CValue, from source: _MessageStorage, into storage: _BorrowedStorage) -> _CValue
 
     /// Lends `value` as an element that is changed in place, if the type allows for that. `value` is then empty until
     /// the loan ends, and `lent` is its old content.
     static func _lend(
         _ value: inout _CValue,
-        from storage: BorrowedStorage
+        from storage: _BorrowedStorage
     ) -> (element: Self, lent: _CValue)
 
     /// Ends the loan of `lent`. Returns the value to put back, or nil when `element` has to be stored anew.
-    static func _settle(_ element: inout Self, _ lent: _CValue, from storage: BorrowedStorage) -> _CValue?
+    static func _settle(_ element: inout Self, _ lent: _CValue, from storage: _BorrowedStorage) -> _CValue?
 
     /// The value of a map's entry that has none.
     init()
@@ -36,20 +36,20 @@ public protocol FieldElement: Hashable, Sendable {
 extension FieldElement {
     @inlinable public static func _copy(
         _ value: _CValue,
-        from _: MessageStorage,
-        into _: BorrowedStorage
+        from _: _MessageStorage,
+        into _: _BorrowedStorage
     ) -> _CValue {
         value
     }
 
     @inlinable public static func _lend(
         _ value: inout _CValue,
-        from storage: BorrowedStorage
+        from storage: _BorrowedStorage
     ) -> (element: Self, lent: _CValue) {
         (storage.with { _load(value, in: $0) }, value)
     }
 
-    @inlinable public static func _settle(_: inout Self, _: _CValue, from _: BorrowedStorage) -> _CValue? { nil }
+    @inlinable public static func _settle(_: inout Self, _: _CValue, from _: _BorrowedStorage) -> _CValue? { nil }
 }
 
 // MARK: - Scalars
@@ -58,8 +58,8 @@ extension FieldElement {
 public protocol _PlainFieldElement: FieldElement where _CValue == Self {}
 
 extension _PlainFieldElement {
-    @inlinable public static func _load(_ value: Self, in _: MessageStorage) -> Self { value }
-    @inlinable public static func _store(_ element: Self, in _: BorrowedStorage) -> Self { element }
+    @inlinable public static func _load(_ value: Self, in _: _MessageStorage) -> Self { value }
+    @inlinable public static func _store(_ element: Self, in _: _BorrowedStorage) -> Self { element }
 }
 
 extension Int32: _PlainFieldElement {}
@@ -70,42 +70,42 @@ extension Float: _PlainFieldElement {}
 extension Double: _PlainFieldElement {}
 
 extension Bool: FieldElement {
-    @inlinable public static func _load(_ value: protobuf_c_boolean, in _: MessageStorage) -> Bool { value != 0 }
-    @inlinable public static func _store(_ element: Bool, in _: BorrowedStorage) -> protobuf_c_boolean {
+    @inlinable public static func _load(_ value: protobuf_c_boolean, in _: _MessageStorage) -> Bool { value != 0 }
+    @inlinable public static func _store(_ element: Bool, in _: _BorrowedStorage) -> protobuf_c_boolean {
         element ? 1 : 0
     }
 }
 
 // MARK: - Strings and bytes
 
-extension FieldElement where _CValue == BytesValue {
+extension FieldElement where _CValue == _BytesValue {
     @inlinable public static func _copy(
-        _ value: BytesValue,
-        from source: MessageStorage,
-        into storage: BorrowedStorage
-    ) -> BytesValue {
+        _ value: _BytesValue,
+        from source: _MessageStorage,
+        into storage: _BorrowedStorage
+    ) -> _BytesValue {
         storage.copy(value, from: source)
     }
 }
 
 extension String: FieldElement {
-    @inlinable public static func _load(_ value: BytesValue, in storage: MessageStorage) -> String {
+    @inlinable public static func _load(_ value: _BytesValue, in storage: _MessageStorage) -> String {
         defer { extendLifetime(storage) }
         return String(value, isValid: !storage.mayHoldMalformedText)
     }
 
-    @inlinable public static func _store(_ element: String, in storage: BorrowedStorage) -> BytesValue {
+    @inlinable public static func _store(_ element: String, in storage: _BorrowedStorage) -> _BytesValue {
         element.withUTF8Bytes { storage.store($0) }
     }
 }
 
 extension Array: FieldElement where Element == UInt8 {
-    @inlinable public static func _load(_ value: BytesValue, in storage: MessageStorage) -> [UInt8] {
+    @inlinable public static func _load(_ value: _BytesValue, in storage: _MessageStorage) -> [UInt8] {
         defer { extendLifetime(storage) }
         return [UInt8](value.buffer)
     }
 
-    @inlinable public static func _store(_ element: [UInt8], in storage: BorrowedStorage) -> BytesValue {
+    @inlinable public static func _store(_ element: [UInt8], in storage: _BorrowedStorage) -> _BytesValue {
         element.withUnsafeBufferPointer { storage.store($0) }
     }
 }
@@ -113,21 +113,22 @@ extension Array: FieldElement where Element == UInt8 {
 // MARK: - Messages
 
 extension Message {
-    @inlinable public static func _load(_ value: UnsafeMutablePointer<_Fields>?, in storage: MessageStorage) -> Self {
+    @inlinable public static func _load(_ value: UnsafeMutablePointer<_Fields>?, in storage: _MessageStorage) -> Self {
         guard let value else { return Self() }
-        return Self(_message: MessageReference(storage: storage, fields: value))
+        return Self(_message: _MessageReference(storage: storage, fields: value))
     }
 
-    @inlinable public static func _store(_ element: Self, in storage: BorrowedStorage) -> UnsafeMutablePointer<_Fields>?
-    {
+    @inlinable public static func _store(_ element: Self, in storage: _BorrowedStorage) -> UnsafeMutablePointer<
+        _Fields
+    >? {
         let message = element._message
         return storage.copy(message.fields, as: _table, from: message.storage).assumingMemoryBound(to: _Fields.self)
     }
 
     @inlinable public static func _copy(
         _ value: UnsafeMutablePointer<_Fields>?,
-        from source: MessageStorage,
-        into storage: BorrowedStorage
+        from source: _MessageStorage,
+        into storage: _BorrowedStorage
     ) -> UnsafeMutablePointer<_Fields>? {
         guard let value else { return nil }
         return storage.copy(value, as: _table, from: source).assumingMemoryBound(to: _Fields.self)
@@ -135,17 +136,17 @@ extension Message {
 
     @inlinable public static func _lend(
         _ value: inout UnsafeMutablePointer<_Fields>?,
-        from storage: BorrowedStorage
+        from storage: _BorrowedStorage
     ) -> (element: Self, lent: UnsafeMutablePointer<_Fields>?) {
         let fields = value ?? storage.create(Self._table).assumingMemoryBound(to: _Fields.self)
         value = nil
-        return (Self(_message: MessageReference(storage: storage.lend(), fields: fields)), fields)
+        return (Self(_message: _MessageReference(storage: storage.lend(), fields: fields)), fields)
     }
 
     @inlinable public static func _settle(
         _ element: inout Self,
         _ lent: UnsafeMutablePointer<_Fields>?,
-        from storage: BorrowedStorage
+        from storage: _BorrowedStorage
     ) -> UnsafeMutablePointer<_Fields>?? {
         if element._message.fields == lent, storage.takeBack(&element._message.storage) { return .some(lent) }
         storage.settleWithoutLoan()

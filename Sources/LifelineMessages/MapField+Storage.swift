@@ -69,7 +69,7 @@ extension MapField {
     @inlinable static func makeEntry(
         _ key: Key._CValue,
         _ value: Value._CValue,
-        in storage: BorrowedStorage
+        in storage: _BorrowedStorage
     ) -> UnsafeMutableRawPointer {
         let entry = storage.allocate(byteCount: entrySize)
         entry.initializeMemory(as: UInt8.self, repeating: 0, count: entrySize)
@@ -79,13 +79,13 @@ extension MapField {
     }
 
     /// Calls `body` with the storage, after `makeUnique`.
-    @inlinable @inline(__always) func withStorage<Result>(_ body: (BorrowedStorage) -> Result) -> Result {
-        body(BorrowedStorage(_storage.unsafelyUnwrapped))
+    @inlinable @inline(__always) func withStorage<Result>(_ body: (_BorrowedStorage) -> Result) -> Result {
+        body(_BorrowedStorage(_storage.unsafelyUnwrapped))
     }
 
     @inlinable mutating func makeUnique() {
         if isWritable(&_storage) { return }
-        self = MessageStorage.filled(byteCount: count * (Self.entrySize + 8) + 256) { _copied(into: $0) }
+        self = _MessageStorage.filled(byteCount: count * (Self.entrySize + 8) + 256) { _copied(into: $0) }
     }
 
     @inlinable mutating func reserve(_ capacity: Int) {
@@ -95,7 +95,7 @@ extension MapField {
     }
 
     /// A deep copy, in `storage`.
-    @inlinable func _copied(into storage: MessageStorage) -> MapField {
+    @inlinable func _copied(into storage: _MessageStorage) -> MapField {
         var copy = MapField(_storage: storage, entries: nil, count: 0)
         guard let _storage, count > 0 else { return copy }
         defer { extendLifetime(_storage) }
@@ -139,14 +139,14 @@ extension Bool: MapKey {
 }
 
 extension String: MapKey {
-    @inlinable public static func _precedes(_ left: BytesValue, _ right: BytesValue) -> Bool {
+    @inlinable public static func _precedes(_ left: _BytesValue, _ right: _BytesValue) -> Bool {
         UnsafeBufferPointer(start: left.data, count: left.len)
             .lexicographicallyPrecedes(UnsafeBufferPointer(start: right.data, count: right.len))
     }
 
-    @inlinable public static func _withCValue<Result>(of key: String, _ body: (BytesValue) -> Result) -> Result {
+    @inlinable public static func _withCValue<Result>(of key: String, _ body: (_BytesValue) -> Result) -> Result {
         key.withUTF8Bytes { bytes in
-            body(BytesValue(len: bytes.count, data: UnsafeMutablePointer(mutating: bytes.baseAddress)))
+            body(_BytesValue(len: bytes.count, data: UnsafeMutablePointer(mutating: bytes.baseAddress)))
         }
     }
 }

@@ -14,21 +14,21 @@ public protocol MapKey: FieldElement {
 /// behind the new one, one pointer each. `Dictionary(map)` makes a dictionary. Only `map[key, default: value]` changes
 /// a message in place; `map[key]` copies it.
 @frozen public struct MapField<Key: MapKey, Value: FieldElement>: @unchecked Sendable {
-    // @unchecked Sendable for the same reason as MessageReference: `_entries` points into `_storage`, and is written to
+    // @unchecked Sendable for the same reason as _MessageReference: `_entries` points into `_storage`, and is written to
     // only while `self` holds the one reference to it. Keys and values are Sendable themselves. See
     // docs/message-memory.md.
 
     @usableFromInline typealias Entries = UnsafeMutablePointer<UnsafeMutableRawPointer>
 
     /// Nil until the first entry is added.
-    public var _storage: MessageStorage?
+    public var _storage: _MessageStorage?
     /// Pointers to entry structs, which begin with a ProtobufCMessage. Preceded by a LifelineArrayHeader.
     @usableFromInline var _entries: Entries?
     @usableFromInline var _count: Int
     /// The number of entries.
     @inlinable public var count: Int { _count }
 
-    @inlinable init(_storage: MessageStorage?, entries: Entries?, count: Int) {
+    @inlinable init(_storage: _MessageStorage?, entries: Entries?, count: Int) {
         self._storage = _storage
         self._entries = entries
         self._count = count
@@ -36,7 +36,7 @@ public protocol MapKey: FieldElement {
 
     /// The entries of a field of `parent`. For generated code.
     @inlinable public init<Parent, Entry>(
-        _in parent: MessageReference<Parent>,
+        _in parent: _MessageReference<Parent>,
         entries: UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>?,
         count: Int
     ) {

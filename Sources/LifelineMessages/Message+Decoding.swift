@@ -71,9 +71,9 @@ extension Message {
         partial: Bool = false,
         options: DecodingOptions = DecodingOptions()
     ) throws(MessageError) {
-        let (storage, message) = try MessageStorage.decode(bytes, as: Self._table, options: options)
+        let (storage, message) = try _MessageStorage.decode(bytes, as: Self._table, options: options)
         self.init(
-            _message: MessageReference(storage: storage, fields: message.assumingMemoryBound(to: _Fields.self))
+            _message: _MessageReference(storage: storage, fields: message.assumingMemoryBound(to: _Fields.self))
         )
         if !partial { try _requireInitialized() }
     }
@@ -100,16 +100,16 @@ extension Message {
     }
 }
 
-extension MessageStorage {
+extension _MessageStorage {
     /// A new storage with the message that `bytes` encode.
     @inlinable @inline(__always) static func decode(
         _ bytes: UnsafeRawBufferPointer,
-        as table: UnsafePointer<MessageTable>,
+        as table: UnsafePointer<_MessageTable>,
         options: DecodingOptions
-    ) throws(MessageError) -> (MessageStorage, UnsafeMutableRawPointer) {
+    ) throws(MessageError) -> (_MessageStorage, UnsafeMutableRawPointer) {
         guard bytes.count <= Int(Int32.max) else { throw MessageError(tooLarge: table) }
-        let size = lifeline_message_parse_size(table, bytes.count, MessageStorage.overhead)
-        let storage = MessageStorage.create(uninitializedByteCount: size)
+        let size = lifeline_message_parse_size(table, bytes.count, _MessageStorage.overhead)
+        let storage = _MessageStorage.create(uninitializedByteCount: size)
         var failure = LifelineFailure()
         var decodeOptions = LifelineDecodeOptions(options)
         let message = storage.withUnsafeMutablePointers { arena, memory in
@@ -134,7 +134,7 @@ extension MessageStorage {
     func merge(
         _ bytes: UnsafeRawBufferPointer,
         into message: UnsafeMutableRawPointer,
-        as table: UnsafePointer<MessageTable>,
+        as table: UnsafePointer<_MessageTable>,
         options: DecodingOptions
     ) throws(MessageError) {
         let copy = withBorrowed(self) { $0.allocate(byteCount: bytes.count &+ LIFELINE_INPUT_SLOP) }
@@ -171,11 +171,11 @@ extension LifelineDecodeOptions {
 }
 
 extension MessageError {
-    @usableFromInline @inline(never) init(_ failure: LifelineFailure, as table: UnsafePointer<MessageTable>) {
+    @usableFromInline @inline(never) init(_ failure: LifelineFailure, as table: UnsafePointer<_MessageTable>) {
         self.init(failure, typeName: String(cString: table.pointee.full_name))
     }
 
-    @usableFromInline @inline(never) init(tooLarge table: UnsafePointer<MessageTable>) {
+    @usableFromInline @inline(never) init(tooLarge table: UnsafePointer<_MessageTable>) {
         var failure = LifelineFailure()
         failure.status = LIFELINE_TOO_LARGE
         self.init(failure, as: table)
@@ -192,7 +192,7 @@ extension Message {
     }
 }
 
-extension UnsafePointer<MessageTable> {
+extension UnsafePointer<_MessageTable> {
     /// An error that names the first `required` field that is absent in `message`, of this type.
     @usableFromInline func missingRequiredField(in message: UnsafeRawPointer) -> MessageError? {
         var failure = LifelineFailure()

@@ -88,7 +88,7 @@ extension Message {
 
     @usableFromInline func array(
         of message: UnsafeRawPointer,
-        as table: UnsafePointer<MessageTable>
+        as table: UnsafePointer<_MessageTable>
     ) throws(MessageError) -> [UInt8] {
         var failure = LifelineFailure()
         // By way of a typed buffer: an array is made of it with a single copy.
@@ -99,7 +99,7 @@ extension Message {
 
     @inlinable func append(
         _ message: UnsafeRawPointer,
-        as table: UnsafePointer<MessageTable>,
+        as table: UnsafePointer<_MessageTable>,
         to buffer: inout some RangeReplaceableCollection<UInt8>
     ) throws(MessageError) {
         var failure = LifelineFailure()
@@ -109,7 +109,7 @@ extension Message {
 
     @inlinable func withBytes<Result>(
         of message: UnsafeRawPointer,
-        as table: UnsafePointer<MessageTable>,
+        as table: UnsafePointer<_MessageTable>,
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result {
         var failure = LifelineFailure()
@@ -119,7 +119,7 @@ extension Message {
     }
 
     /// Equal messages have the same encoding, which is deterministic for maps too.
-    func hash(_ message: UnsafeRawPointer, as table: UnsafePointer<MessageTable>, into hasher: inout Hasher) {
+    func hash(_ message: UnsafeRawPointer, as table: UnsafePointer<_MessageTable>, into hasher: inout Hasher) {
         var failure = LifelineFailure()
         let hashed: Void? = bytes(of: message, as: table, &failure) { hasher.combine(bytes: $0) }
         if hashed == nil { hasher.combine(String(cString: table.pointee.full_name)) }
@@ -128,7 +128,7 @@ extension Message {
     /// What `body` makes of the encoded message; nil when encoding failed.
     @inlinable @inline(__always) func bytes<Result>(
         of message: UnsafeRawPointer,
-        as table: UnsafePointer<MessageTable>,
+        as table: UnsafePointer<_MessageTable>,
         _ failure: inout LifelineFailure,
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) rethrows -> Result? {
@@ -146,7 +146,7 @@ extension Message {
     /// Where in `buffer` the encoded message begins; nil when there is too little room.
     @usableFromInline func start(
         of message: UnsafeRawPointer,
-        as table: UnsafePointer<MessageTable>,
+        as table: UnsafePointer<_MessageTable>,
         intoEndOf buffer: UnsafeMutableRawBufferPointer
     ) throws(MessageError) -> Int? {
         var encoder = LifelineEncoder()
@@ -159,7 +159,7 @@ extension Message {
 
     @inlinable @inline(__always) func encode(
         _ message: UnsafeRawPointer,
-        as table: UnsafePointer<MessageTable>,
+        as table: UnsafePointer<_MessageTable>,
         with encoder: inout LifelineEncoder,
         _ failure: inout LifelineFailure
     ) -> Bool {

@@ -51,7 +51,7 @@ extension Message {
     /// Nil when the extension is absent.
     private func read<Extension: MessageExtension>(_: Extension.Type) -> Extension? {
         guard hasUnknownFields else { return nil }
-        let storage = MessageStorage.create(byteCount: 256)
+        let storage = _MessageStorage.create(byteCount: 256)
         let limit = DecodingOptions().memoryLimit + 3 * unknownByteCount
         storage.arena.pointee.budget = lifeline_arena_budget(limit)
         storage.arena.pointee.may_hold_malformed_text = _message.mayHoldMalformedText
@@ -59,9 +59,9 @@ extension Message {
         extendLifetime(self)
         guard let content else { return nil }
         let size = lifeline_arena_block_bytes(storage.arena)
-        storage.arena.pointee.budget = MessageStorage.allowance(forSize: size)
+        storage.arena.pointee.budget = _MessageStorage.allowance(forSize: size)
         return Extension(
-            _message: MessageReference(
+            _message: _MessageReference(
                 storage: storage,
                 fields: content.assumingMemoryBound(to: Extension._Fields.self)
             )

@@ -5,7 +5,7 @@ extension Message {
     package var memoryByteCount: Int {
         guard let storage = _message.storage else { return 0 }
         defer { extendLifetime(storage) }
-        return MessageStorage.overhead + storage.capacity * MemoryLayout<UInt64>.stride
+        return _MessageStorage.overhead + storage.capacity * MemoryLayout<UInt64>.stride
             + lifeline_arena_block_bytes(storage.arena)
     }
 }

@@ -18,9 +18,9 @@ where _CValue == UnsafeMutablePointer<_Fields>? {
     init()
 
     // For generated code.
-    static var _table: UnsafePointer<MessageTable> { get }
-    var _message: MessageReference<_Fields> { get set }
-    init(_message: MessageReference<_Fields>)
+    static var _table: UnsafePointer<_MessageTable> { get }
+    var _message: _MessageReference<_Fields> { get set }
+    init(_message: _MessageReference<_Fields>)
 }
 
 extension Message {
@@ -29,7 +29,7 @@ extension Message {
 
     /// A message with no field set. It takes no memory until one is.
     @inlinable public init() {
-        self.init(_message: MessageReference(storage: nil, fields: Self._defaultFields))
+        self.init(_message: _MessageReference(storage: nil, fields: Self._defaultFields))
     }
 
     /// A new message, made by `populate`.
@@ -57,10 +57,12 @@ extension Message {
     }
 
     /// A submessage of `parent`, or the default if there is none.
-    @inlinable public init<Parent>(_reading fields: UnsafeMutablePointer<_Fields>?, in parent: MessageReference<Parent>)
-    {
+    @inlinable public init<Parent>(
+        _reading fields: UnsafeMutablePointer<_Fields>?,
+        in parent: _MessageReference<Parent>
+    ) {
         if let fields {
-            self.init(_message: MessageReference(storage: parent.storage, fields: fields))
+            self.init(_message: _MessageReference(storage: parent.storage, fields: fields))
         } else {
             self.init()
         }

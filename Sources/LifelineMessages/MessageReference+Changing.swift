@@ -3,56 +3,56 @@ public import CProtobufC
 
 // For the setters of generated code. All of them work on the reference that a value stores, and not through the
 // requirements of `Message`, so that the compiler sees that it need not retain anything.
-extension MessageReference {
+extension _MessageReference {
     /// The struct, for writing. It is copied first when there are other references to the storage, or to leave garbage
     /// behind.
     @inlinable @inline(__always) public mutating func mutableFields(
-        as table: UnsafePointer<MessageTable>
+        as table: UnsafePointer<_MessageTable>
     ) -> UnsafeMutablePointer<Fields> {
         if !isWritable(&storage) { makeWritable(as: table) }
         return fields
     }
 
-    @usableFromInline mutating func makeWritable(as table: UnsafePointer<MessageTable>) {
+    @usableFromInline mutating func makeWritable(as table: UnsafePointer<_MessageTable>) {
         let isUnique = isKnownUniquelyReferenced(&storage)
         if isUnique, storage.unsafelyUnwrapped.renewAllowance(for: fields, as: table) { return }
         makeUnique(as: table, reserving: 0)
     }
 
     /// Copies the message to a storage of its own, with room for `reserved` more bytes.
-    mutating func makeUnique(as table: UnsafePointer<MessageTable>, reserving reserved: Int) {
+    mutating func makeUnique(as table: UnsafePointer<_MessageTable>, reserving reserved: Int) {
         let size = storage == nil ? Int(table.pointee.size) : lifeline_message_copy_size(table, fields)
         // Half as much again, and at least 256 bytes, for the coming changes.
-        let copied = MessageStorage.create(byteCount: size &+ max(size / 2, 256) &+ reserved)
+        let copied = _MessageStorage.create(byteCount: size &+ max(size / 2, 256) &+ reserved)
         let source = storage.take()
         fields = withBorrowed(copied) { $0.copy(fields, as: table, from: source) }.assumingMemoryBound(to: Fields.self)
         storage = copied
     }
 
     /// Calls `body` with the storage, after `mutableFields`.
-    @inlinable @inline(__always) func withStorage<Result>(_ body: (BorrowedStorage) -> Result) -> Result {
-        body(BorrowedStorage(storage.unsafelyUnwrapped))
+    @inlinable @inline(__always) func withStorage<Result>(_ body: (_BorrowedStorage) -> Result) -> Result {
+        body(_BorrowedStorage(storage.unsafelyUnwrapped))
     }
 }
 
 // MARK: - Strings and bytes
 
-extension MessageReference {
+extension _MessageReference {
     /// A string or bytes field with nothing in it.
-    @inlinable public var emptyBytes: BytesValue { BytesValue(len: 0, data: nil) }
+    @inlinable public var emptyBytes: _BytesValue { _BytesValue(len: 0, data: nil) }
 
-    @inlinable public func assign(_ text: String, to value: inout BytesValue) {
+    @inlinable public func assign(_ text: String, to value: inout _BytesValue) {
         text.withUTF8Bytes { bytes in withStorage { $0.assign(bytes, to: &value) } }
     }
 
-    @inlinable public func assign(_ bytes: [UInt8], to value: inout BytesValue) {
+    @inlinable public func assign(_ bytes: [UInt8], to value: inout _BytesValue) {
         bytes.withUnsafeBufferPointer { bytes in withStorage { $0.assign(bytes, to: &value) } }
     }
 }
 
 // MARK: - Submessages
 
-extension MessageReference {
+extension _MessageReference {
     /// A new message in this one's arena, with no field set.
     @inlinable public func create<M: Message>(_: M.Type) -> UnsafeMutablePointer<M._Fields> {
         withStorage { $0.create(M._table) }.assumingMemoryBound(to: M._Fields.self)
@@ -65,7 +65,7 @@ extension MessageReference {
 
     /// Lends a submessage, to be changed in place. `settle` ends the loan.
     @inlinable public func lend<M: Message>(_ fields: UnsafeMutablePointer<M._Fields>?, as: M.Type) -> M {
-        M(_message: MessageReference<M._Fields>(storage: withStorage { $0.lend() }, fields: fields.unsafelyUnwrapped))
+        M(_message: _MessageReference<M._Fields>(storage: withStorage { $0.lend() }, fields: fields.unsafelyUnwrapped))
     }
 
     /// Ends the loan of `message`, which was lent with its fields at `lent`.
@@ -75,7 +75,7 @@ extension MessageReference {
     @inlinable @inline(__always) public mutating func settle<M: Message>(
         _ message: inout M,
         from lent: UnsafeMutablePointer<M._Fields>?,
-        as table: UnsafePointer<MessageTable>
+        as table: UnsafePointer<_MessageTable>
     ) -> UnsafeMutablePointer<M._Fields>? {
         if message._message.fields == lent, withStorage({ $0.takeBack(&message._message.storage) }) { return lent }
         leaveLoan(as: table)
@@ -83,7 +83,7 @@ extension MessageReference {
     }
 
     /// Settles a loan whose child was replaced, and makes this message writable for a copy of the new child.
-    @usableFromInline mutating func leaveLoan(as table: UnsafePointer<MessageTable>) {
+    @usableFromInline mutating func leaveLoan(as table: UnsafePointer<_MessageTable>) {
         withStorage { $0.settleWithoutLoan() }
         _ = mutableFields(as: table)
     }
@@ -91,7 +91,7 @@ extension MessageReference {
 
 // MARK: - Repeated fields
 
-extension MessageReference {
+extension _MessageReference {
     /// A deep copy of `list` in this message's arena.
     @inlinable public func copy<Element>(_ list: RepeatedField<Element>) -> RepeatedField<Element> {
         list._copied(into: storage.unsafelyUnwrapped)
@@ -109,7 +109,7 @@ extension MessageReference {
     /// Ends the loan of a repeated field. Afterwards `list` is in the arena of this message.
     @inlinable @inline(__always) public mutating func settle<Element>(
         _ list: inout RepeatedField<Element>,
-        as table: UnsafePointer<MessageTable>
+        as table: UnsafePointer<_MessageTable>
     ) {
         if withStorage({ $0.takeBack(&list._storage) }) { return }
         leaveLoan(as: table)
@@ -119,7 +119,7 @@ extension MessageReference {
 
 // MARK: - Map fields
 
-extension MessageReference {
+extension _MessageReference {
     /// A deep copy of `map` in this message's arena.
     @inlinable public func copy<Key, Value>(_ map: MapField<Key, Value>) -> MapField<Key, Value> {
         map._copied(into: storage.unsafelyUnwrapped)
@@ -137,7 +137,7 @@ extension MessageReference {
     /// Ends the loan of a map field. Afterwards `map` is in the arena of this message.
     @inlinable @inline(__always) public mutating func settle<Key, Value>(
         _ map: inout MapField<Key, Value>,
-        as table: UnsafePointer<MessageTable>
+        as table: UnsafePointer<_MessageTable>
     ) {
         if withStorage({ $0.takeBack(&map._storage) }) { return }
         leaveLoan(as: table)

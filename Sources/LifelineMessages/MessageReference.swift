@@ -2,26 +2,26 @@ public import CLifelineMessages
 public import CProtobufC
 
 /// The C table that describes a message type.
-public typealias MessageTable = LifelineMessageTable
+public typealias _MessageTable = LifelineMessageTable
 
 /// The C struct of a `string` or `bytes` field: a length and a pointer.
-public typealias BytesValue = ProtobufCBinaryData
+public typealias _BytesValue = ProtobufCBinaryData
 
 /// The content of a value of a generated message type: its storage, and the protobuf-c struct in it.
 ///
-/// For generated code; nothing here is for users. See docs/message-memory.md.
-@frozen public struct MessageReference<Fields>: @unchecked Sendable {
+/// See docs/message-memory.md.
+@frozen public struct _MessageReference<Fields>: @unchecked Sendable {
     // @unchecked Sendable, because threads that share a storage only read it. `fields` points into `storage` and is
     // written to only while `self` holds the one reference to it, which no other thread can get then. References are
     // counted atomically, and a part that was lent is settled by one atomic exchange. Without a storage, `fields` is a
     // constant.
 
     /// Nil while no field was set. `fields` is then the type's default instance.
-    public var storage: MessageStorage?
+    public var storage: _MessageStorage?
     /// For writing, after `mutableFields`, and for comparing. Use `pointee` for reading.
     public var fields: UnsafeMutablePointer<Fields>
 
-    @inlinable public init(storage: MessageStorage?, fields: UnsafeMutablePointer<Fields>) {
+    @inlinable public init(storage: _MessageStorage?, fields: UnsafeMutablePointer<Fields>) {
         self.storage = storage
         self.fields = fields
     }
@@ -37,16 +37,16 @@ public typealias BytesValue = ProtobufCBinaryData
 
 // MARK: - Strings and bytes
 
-extension MessageReference {
+extension _MessageReference {
     /// The text of a field. Bytes that are not UTF-8, which a proto2 string may hold, read as U+FFFD.
-    @inlinable public func string(_ value: BytesValue) -> String {
+    @inlinable public func string(_ value: _BytesValue) -> String {
         defer { extendLifetime(self) }
         return String(value, isValid: !mayHoldMalformedText)
     }
 
     /// Calls `body` with the text of a field, without making a String of it.
     @inlinable public func withUTF8Span<Result: ~Copyable, Failure: Error>(
-        _ value: BytesValue,
+        _ value: _BytesValue,
         _ body: (UTF8Span) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         defer { extendLifetime(self) }
@@ -63,24 +63,24 @@ extension MessageReference {
 
     /// Calls `body` with the bytes of a field, without copying them.
     @inlinable public func withSpan<Result: ~Copyable, Failure: Error>(
-        _ value: BytesValue,
+        _ value: _BytesValue,
         _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         defer { extendLifetime(self) }
         return try body(Span(_unsafeElements: value.buffer))
     }
 
-    @inlinable public func bytes(_ value: BytesValue) -> [UInt8] {
+    @inlinable public func bytes(_ value: _BytesValue) -> [UInt8] {
         defer { extendLifetime(self) }
         return [UInt8](value.buffer)
     }
 
     @inlinable @inline(__always) var mayHoldMalformedText: Bool {
-        storage != nil && BorrowedStorage(storage.unsafelyUnwrapped).mayHoldMalformedText
+        storage != nil && _BorrowedStorage(storage.unsafelyUnwrapped).mayHoldMalformedText
     }
 }
 
-extension BytesValue {
+extension _BytesValue {
     @inlinable @inline(__always) var buffer: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(start: data, count: len) }
 
     @inlinable func withUTF8Span<Result: ~Copyable, Failure: Error>(
@@ -94,7 +94,7 @@ extension BytesValue {
 
 extension String {
     /// The text of a field. If `isValid`, it is known to be UTF-8 and is not checked.
-    @usableFromInline init(_ value: BytesValue, isValid: Bool) {
+    @usableFromInline init(_ value: _BytesValue, isValid: Bool) {
         if isValid {
             var text = UTF8Span(unchecked: Span(_unsafeElements: value.buffer))
             // A String that is known to be ASCII is hashed and compared by its bytes instead of its characters.

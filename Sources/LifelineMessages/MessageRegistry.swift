@@ -40,7 +40,7 @@ public struct MessageRegistry: Sendable {
     /// A message or an extension.
     private struct Entry: @unchecked Sendable {
         // @unchecked Sendable, because tables never change.
-        let table: UnsafePointer<MessageTable>
+        let table: UnsafePointer<_MessageTable>
         /// Nil for a type that is known only at run time.
         let type: (any Message.Type)?
         /// Keeps the table of such a type alive.
@@ -52,15 +52,15 @@ public struct MessageRegistry: Sendable {
     /// An extension, by what stands in an encoded message.
     private struct ExtensionKey: Hashable, @unchecked Sendable {
         // @unchecked Sendable, because tables never change.
-        let extended: UnsafePointer<MessageTable>
+        let extended: UnsafePointer<_MessageTable>
         let number: UInt32
 
-        init(extended: UnsafePointer<MessageTable>, number: UInt32) {
+        init(extended: UnsafePointer<_MessageTable>, number: UInt32) {
             (self.extended, self.number) = (extended, number)
         }
 
         /// Nil unless the table is an extension's.
-        init?(_ table: UnsafePointer<MessageTable>) {
+        init?(_ table: UnsafePointer<_MessageTable>) {
             guard let extended = table.pointee.extended else { return nil }
             self.init(extended: extended, number: table.pointee.fields.pointee.number)
         }
@@ -69,7 +69,7 @@ public struct MessageRegistry: Sendable {
     /// An extension, by what stands between brackets in JSON and text format.
     private struct ExtensionName: Hashable, @unchecked Sendable {
         // @unchecked Sendable, because tables never change.
-        let extended: UnsafePointer<MessageTable>
+        let extended: UnsafePointer<_MessageTable>
         let name: String
     }
 
@@ -86,7 +86,7 @@ public struct MessageRegistry: Sendable {
     }
 
     /// - Parameter tables: those of types that are known only at run time, and what keeps each alive.
-    package init(tables: [(table: UnsafePointer<MessageTable>, owner: any AnyObject & Sendable)]) {
+    package init(tables: [(table: UnsafePointer<_MessageTable>, owner: any AnyObject & Sendable)]) {
         storage = Storage(tables.map { Entry(table: $0.table, type: nil, owner: $0.owner) })
     }
 
@@ -124,7 +124,7 @@ public struct MessageRegistry: Sendable {
     private static func message(
         named name: UnsafeRawBufferPointer,
         in context: UnsafeMutableRawPointer?
-    ) -> UnsafePointer<MessageTable>? {
+    ) -> UnsafePointer<_MessageTable>? {
         // Strings that differ in their bytes may be equal.
         guard let entry = storage(context)?.messages[String(decoding: name, as: UTF8.self)],
             name.elementsEqual(entry.name.utf8)
@@ -133,11 +133,11 @@ public struct MessageRegistry: Sendable {
     }
 
     private static func `extension`(
-        of extended: UnsafePointer<MessageTable>,
+        of extended: UnsafePointer<_MessageTable>,
         number: UInt32,
         name: UnsafeRawBufferPointer?,
         in context: UnsafeMutableRawPointer?
-    ) -> UnsafePointer<MessageTable>? {
+    ) -> UnsafePointer<_MessageTable>? {
         guard let storage = storage(context) else { return nil }
         guard let name else { return storage.extensions[ExtensionKey(extended: extended, number: number)]?.table }
         let key = ExtensionName(extended: extended, name: String(decoding: name, as: UTF8.self))
@@ -150,7 +150,7 @@ public struct MessageRegistry: Sendable {
     }
 }
 
-extension UnsafePointer<MessageTable> {
+extension UnsafePointer<_MessageTable> {
     /// The name between brackets in text format, of an extension.
     fileprivate var extensionTextName: String {
         var count = 0

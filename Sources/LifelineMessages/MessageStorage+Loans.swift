@@ -9,7 +9,7 @@ public import CLifelineMessages
     /// The arena that holds what was lent: that of the storage at the start of a chain of loans.
     @usableFromInline var root: UnsafeMutablePointer<LifelineArena>
     /// The storage that lent. Nil while the loan is not in use.
-    @usableFromInline var lender: Unmanaged<MessageStorage>?
+    @usableFromInline var lender: Unmanaged<_MessageStorage>?
 }
 
 /// The state of the loan that a storage has given. The owner that settles and the end of the loan exchange it, perhaps on
@@ -24,12 +24,12 @@ private enum Lending {
     static let isCounted: UInt8 = 3
 }
 
-extension MessageStorage {
+extension _MessageStorage {
     @inlinable var isLoan: Bool { withUnsafeMutablePointerToHeader { $0.pointee.is_loan } }
 
     /// For loans only.
     @inlinable var loan: UnsafeMutablePointer<Loan> {
-        withUnsafeMutablePointerToElements { MessageStorage.loan(at: $0) }
+        withUnsafeMutablePointerToElements { _MessageStorage.loan(at: $0) }
     }
 
     @inlinable static func loan(at memory: UnsafeMutablePointer<UInt64>) -> UnsafeMutablePointer<Loan> {
@@ -39,11 +39,11 @@ extension MessageStorage {
 
 // MARK: - Lending and settling
 
-extension BorrowedStorage {
+extension _BorrowedStorage {
     /// A storage for a part of this one's tree, which is about to be changed in place. The reference to this storage
     /// must be the only one.
-    @usableFromInline func lend() -> MessageStorage {
-        let storage = MessageStorage.takeSpareLoan()
+    @usableFromInline func lend() -> _MessageStorage {
+        let storage = _MessageStorage.takeSpareLoan()
         storage.loan.pointee = Loan(root: arena, lender: unmanaged)
         // An overdue loan passes that on: its owner might change only what it lends, and never the loan itself.
         let isOverdue = header.pointee.is_loan && header.pointee.is_overdue != 0
@@ -56,11 +56,11 @@ extension BorrowedStorage {
     ///
     /// - Returns: Whether that is the loan, so that the child is in this storage's arena. If not, the child was replaced,
     ///   and `settleWithoutLoan` has to follow.
-    @usableFromInline func takeBack(_ storage: inout MessageStorage?) -> Bool {
+    @usableFromInline func takeBack(_ storage: inout _MessageStorage?) -> Bool {
         guard isLender(of: storage) else { return false }
         if isKnownUniquelyReferenced(&storage) {
             header.pointee.lending = Lending.none
-            MessageStorage.keepSpareLoan(&storage)
+            _MessageStorage.keepSpareLoan(&storage)
         } else {
             // A copy of the child shares the memory of this storage, so it has to move away before it changes.
             storage.unsafelyUnwrapped.becomeOverdue()
@@ -82,11 +82,11 @@ extension BorrowedStorage {
         while storage.header.pointee.is_loan {
             storage.header.pointee.is_overdue = 1
             guard let lender = storage.with({ $0.loan.pointee.lender }) else { return }
-            storage = lender._withUnsafeGuaranteedRef { BorrowedStorage($0) }
+            storage = lender._withUnsafeGuaranteedRef { _BorrowedStorage($0) }
         }
     }
 
-    private func isLender(of storage: MessageStorage?) -> Bool {
+    private func isLender(of storage: _MessageStorage?) -> Bool {
         guard let storage, storage.isLoan else { return false }
         return storage.loan.pointee.lender?.toOpaque() == unmanaged.toOpaque()
     }
@@ -101,23 +101,23 @@ extension BorrowedStorage {
     }
 }
 
-extension MessageStorage {
+extension _MessageStorage {
     /// Ends a loan when its storage is freed.
     @usableFromInline static func end(_ loan: UnsafeMutablePointer<Loan>) {
         var next = loan.pointee.lender
         while let lender = next {
             // The lender is alive: either the loan counts, or its owner has not settled yet.
-            let borrowed = lender._withUnsafeGuaranteedRef { BorrowedStorage($0) }
+            let borrowed = lender._withUnsafeGuaranteedRef { _BorrowedStorage($0) }
             guard borrowed.exchangeLending(Lending.isGone) == Lending.isCounted else { return }
             // The lender may end with this, and may be a loan too. A loop, because such a chain can have any length.
             next = nil
-            var storage: MessageStorage? = lender.takeRetainedValue()
+            var storage: _MessageStorage? = lender.takeRetainedValue()
             if isKnownUniquelyReferenced(&storage) { next = storage.unsafelyUnwrapped.takeLender() }
         }
     }
 
     /// Takes the lender of this storage, if it is a loan, so that freeing it ends nothing.
-    private func takeLender() -> Unmanaged<MessageStorage>? {
+    private func takeLender() -> Unmanaged<_MessageStorage>? {
         guard isLoan else { return nil }
         defer { loan.pointee.lender = nil }
         return loan.pointee.lender
@@ -127,26 +127,26 @@ extension MessageStorage {
 // MARK: - Spare loans
 
 // Each thread keeps some loans, so that changing one submessage after the other allocates no objects.
-extension MessageStorage {
-    fileprivate static func takeSpareLoan() -> MessageStorage {
+extension _MessageStorage {
+    fileprivate static func takeSpareLoan() -> _MessageStorage {
         guard let spare = lifeline_spares_take() else {
             let storage = create(uninitializedByteCount: MemoryLayout<Loan>.size)
             storage.withUnsafeMutablePointerToHeader { $0.pointee.is_loan = true }
             return storage
         }
-        return Unmanaged<MessageStorage>.fromOpaque(spare).takeRetainedValue()
+        return Unmanaged<_MessageStorage>.fromOpaque(spare).takeRetainedValue()
     }
 
     /// Takes over the reference to a loan, which must be the only one.
-    fileprivate static func keepSpareLoan(_ storage: inout MessageStorage?) {
+    fileprivate static func keepSpareLoan(_ storage: inout _MessageStorage?) {
         storage.unsafelyUnwrapped.loan.pointee.lender = nil
         // Moves the reference out by its bits, which are those of an Unmanaged: Swift 6.3 retains and releases around
         // `Unmanaged.passRetained`.
         let spare = withUnsafeMutableBytes(of: &storage) { reference in
-            defer { reference.storeBytes(of: nil, as: Unmanaged<MessageStorage>?.self) }
-            return reference.load(as: Unmanaged<MessageStorage>.self)
+            defer { reference.storeBytes(of: nil, as: Unmanaged<_MessageStorage>?.self) }
+            return reference.load(as: Unmanaged<_MessageStorage>.self)
         }
-        let isKept = lifeline_spares_keep(spare.toOpaque()) { Unmanaged<MessageStorage>.fromOpaque($0).release() }
+        let isKept = lifeline_spares_keep(spare.toOpaque()) { Unmanaged<_MessageStorage>.fromOpaque($0).release() }
         if !isKept { spare.release() }
     }
 }

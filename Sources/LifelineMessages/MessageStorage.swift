@@ -6,10 +6,9 @@ public import CLifelineMessages
 /// and repeated fields. See docs/message-memory.md for who owns a storage, for how long pointers into it are valid, for
 /// loans, and for what bounds the garbage in an arena.
 ///
-/// For generated code and this library; nothing here is for users. The class itself is not `Sendable` (ManagedBuffer
-/// rules that out). The values that hold a storage are, because only the holder of the one reference to it writes to
-/// it.
-public final class MessageStorage: ManagedBuffer<LifelineArena, UInt64> {
+/// The class itself is not `Sendable` (ManagedBuffer rules that out). The values that hold a storage are, because only
+/// the holder of the one reference to it writes to it.
+public final class _MessageStorage: ManagedBuffer<LifelineArena, UInt64> {
     // The header is trivial, so that creating and freeing a storage counts no references, and small, because every
     // message has it. A loan has no arena: its memory holds a `Loan`, and its header says so.
 
@@ -21,7 +20,7 @@ public final class MessageStorage: ManagedBuffer<LifelineArena, UInt64> {
     @inlinable deinit {
         withUnsafeMutablePointers { arena, memory in
             if arena.pointee.is_loan {
-                MessageStorage.end(MessageStorage.loan(at: memory))
+                _MessageStorage.end(_MessageStorage.loan(at: memory))
             } else if arena.pointee.blocks != nil {
                 lifeline_arena_destroy(arena)
             }
@@ -29,14 +28,14 @@ public final class MessageStorage: ManagedBuffer<LifelineArena, UInt64> {
     }
 
     /// A storage with room for `byteCount` bytes, whose arena is not started yet.
-    @inlinable @inline(__always) static func create(uninitializedByteCount byteCount: Int) -> MessageStorage {
-        let buffer = MessageStorage.create(minimumCapacity: (byteCount &+ 7) / 8) { _ in LifelineArena() }
-        return unsafeDowncast(buffer, to: MessageStorage.self)
+    @inlinable @inline(__always) static func create(uninitializedByteCount byteCount: Int) -> _MessageStorage {
+        let buffer = _MessageStorage.create(minimumCapacity: (byteCount &+ 7) / 8) { _ in LifelineArena() }
+        return unsafeDowncast(buffer, to: _MessageStorage.self)
     }
 
     /// A storage whose arena starts with `byteCount` bytes in the object itself. It goes on in blocks, of which glibc's
     /// malloc answers the first from its per-thread cache.
-    @usableFromInline static func create(byteCount: Int) -> MessageStorage {
+    @usableFromInline static func create(byteCount: Int) -> _MessageStorage {
         let storage = create(uninitializedByteCount: byteCount)
         storage.withUnsafeMutablePointers { arena, memory in
             lifeline_arena_init(arena, memory, byteCount & ~7, 1_024)
@@ -48,10 +47,10 @@ public final class MessageStorage: ManagedBuffer<LifelineArena, UInt64> {
 
 // MARK: - The arena
 
-extension MessageStorage {
+extension _MessageStorage {
     /// Creates a storage that starts with `byteCount` bytes, and lets `fill` copy into it. The copy takes nothing from
     /// the allowance for changes.
-    @inlinable static func filled<Copy>(byteCount: Int, by fill: (MessageStorage) -> Copy) -> Copy {
+    @inlinable static func filled<Copy>(byteCount: Int, by fill: (_MessageStorage) -> Copy) -> Copy {
         let storage = create(byteCount: byteCount)
         storage.arena.pointee.budget = LIFELINE_NO_BUDGET
         let copy = fill(storage)
@@ -62,7 +61,7 @@ extension MessageStorage {
     /// The arena to allocate in: this storage's own, or the one that a loan comes from.
     @inlinable var arena: UnsafeMutablePointer<LifelineArena> {
         withUnsafeMutablePointers { arena, memory in
-            arena.pointee.is_loan ? MessageStorage.loan(at: memory).pointee.root : arena
+            arena.pointee.is_loan ? _MessageStorage.loan(at: memory).pointee.root : arena
         }
     }
 
@@ -75,7 +74,7 @@ extension MessageStorage {
         lifeline_arena_budget(max(4_096, byteCount &* 2))
     }
 
-    /// Whether the next change should move the values in here to a new storage: see `BorrowedStorage.take`.
+    /// Whether the next change should move the values in here to a new storage: see `_BorrowedStorage.take`.
     @inlinable var isOverdue: Bool {
         withUnsafeMutablePointerToHeader { $0.pointee.is_overdue != 0 }
     }
@@ -86,19 +85,19 @@ extension MessageStorage {
 
     /// Gives an overdue storage a new allowance, if most of its memory is in use by the message at `fields`. The
     /// reference to this storage must be the only one.
-    func renewAllowance(for fields: UnsafeRawPointer, as table: UnsafePointer<MessageTable>) -> Bool {
+    func renewAllowance(for fields: UnsafeRawPointer, as table: UnsafePointer<_MessageTable>) -> Bool {
         withUnsafeMutablePointerToHeader { arena in
             guard !arena.pointee.is_loan else { return false }
             let size = lifeline_message_copy_size(table, fields)
             guard size >= lifeline_arena_block_bytes(arena) / 2 else { return false }
             arena.pointee.is_overdue = 0
-            arena.pointee.budget = MessageStorage.allowance(forSize: size)
+            arena.pointee.budget = _MessageStorage.allowance(forSize: size)
             return true
         }
     }
 }
 
 /// Whether the values in `storage` can be changed in place.
-@inlinable @inline(__always) func isWritable(_ storage: inout MessageStorage?) -> Bool {
-    isKnownUniquelyReferenced(&storage) && !BorrowedStorage(storage.unsafelyUnwrapped).isOverdue
+@inlinable @inline(__always) func isWritable(_ storage: inout _MessageStorage?) -> Bool {
+    isKnownUniquelyReferenced(&storage) && !_BorrowedStorage(storage.unsafelyUnwrapped).isOverdue
 }

@@ -15,6 +15,6 @@ extension ProtobufEnum {
     /// The number that a field keeps; protobuf's enums have 32 bits. For generated code.
     @inlinable public var _cValue: Int32 { Int32(truncatingIfNeeded: rawValue) }
 
-    @inlinable public static func _load(_ value: Int32, in _: MessageStorage) -> Self { _load(value) }
-    @inlinable public static func _store(_ element: Self, in _: BorrowedStorage) -> Int32 { element._cValue }
+    @inlinable public static func _load(_ value: Int32, in _: _MessageStorage) -> Self { _load(value) }
+    @inlinable public static func _store(_ element: Self, in _: _BorrowedStorage) -> Int32 { element._cValue }
 }

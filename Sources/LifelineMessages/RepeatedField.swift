@@ -7,18 +7,18 @@ public import CLifelineMessages
 /// `swap(&message.attachments[i], &other)` in a loop copies the field each time, because the element that is swapped
 /// out shares the field's memory.
 @frozen public struct RepeatedField<Element: FieldElement>: @unchecked Sendable {
-    // @unchecked Sendable for the same reason as MessageReference: `_elements` points into `_storage`, and is written
+    // @unchecked Sendable for the same reason as _MessageReference: `_elements` points into `_storage`, and is written
     // to only while `self` holds the one reference to it. Elements are Sendable themselves. See docs/message-memory.md.
 
     /// Nil until the first element is added.
-    public var _storage: MessageStorage?
+    public var _storage: _MessageStorage?
     /// Preceded by a LifelineArrayHeader with the capacity. Nil without elements.
     public var _elements: UnsafeMutablePointer<Element._CValue>?
     @usableFromInline var _count: Int
     /// The number of elements.
     @inlinable public var count: Int { _count }
 
-    @inlinable init(_storage: MessageStorage?, elements: UnsafeMutablePointer<Element._CValue>?, count: Int) {
+    @inlinable init(_storage: _MessageStorage?, elements: UnsafeMutablePointer<Element._CValue>?, count: Int) {
         self._storage = _storage
         self._elements = elements
         self._count = count
@@ -26,7 +26,7 @@ public import CLifelineMessages
 
     /// The elements of a field of `parent`. For generated code.
     @inlinable public init<Parent>(
-        _in parent: MessageReference<Parent>,
+        _in parent: _MessageReference<Parent>,
         _ elements: UnsafeMutablePointer<Element._CValue>?,
         count: Int
     ) {
@@ -69,7 +69,7 @@ extension RepeatedField: RandomAccessCollection, MutableCollection {
 
     /// Visits the elements, with one reference to their memory for all of them.
     @frozen public struct Iterator: IteratorProtocol {
-        @usableFromInline let storage: MessageStorage?
+        @usableFromInline let storage: _MessageStorage?
         @usableFromInline var place: UnsafeMutablePointer<Element._CValue>?
         @usableFromInline var remaining: Int
 
@@ -248,8 +248,8 @@ extension RepeatedField where Element: Message {
 
 extension RepeatedField {
     /// Calls `body` with the storage. The field has elements, or `_makeUnique` was called.
-    @inlinable @inline(__always) func withStorage<Result>(_ body: (BorrowedStorage) -> Result) -> Result {
-        body(BorrowedStorage(_storage.unsafelyUnwrapped))
+    @inlinable @inline(__always) func withStorage<Result>(_ body: (_BorrowedStorage) -> Result) -> Result {
+        body(_BorrowedStorage(_storage.unsafelyUnwrapped))
     }
 
     @inlinable mutating func _makeUnique() {
@@ -258,7 +258,7 @@ extension RepeatedField {
 
     @usableFromInline mutating func _moveToNewStorage() {
         let size = count &* MemoryLayout<Element._CValue>.stride
-        self = MessageStorage.filled(byteCount: size &+ 256) { _copied(into: $0) }
+        self = _MessageStorage.filled(byteCount: size &+ 256) { _copied(into: $0) }
     }
 
     @inlinable mutating func _reserve(_ capacity: Int) {
@@ -270,7 +270,7 @@ extension RepeatedField {
     }
 
     /// A deep copy, in `storage`.
-    @inlinable func _copied(into storage: MessageStorage) -> RepeatedField {
+    @inlinable func _copied(into storage: _MessageStorage) -> RepeatedField {
         var copy = RepeatedField(_storage: storage, elements: nil, count: 0)
         guard let _storage, let _elements, count > 0 else { return copy }
         defer { extendLifetime(_storage) }

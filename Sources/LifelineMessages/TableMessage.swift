@@ -6,20 +6,21 @@ package import CProtobufC
 ///
 /// The table lives as long as one of these does.
 package struct TableMessage: @unchecked Sendable {
-    // @unchecked Sendable for the same reason as MessageReference; and tables never change.
+    // @unchecked Sendable for the same reason as _MessageReference; and tables never change.
 
     package typealias Field = UnsafePointer<LifelineField>
 
-    package let table: UnsafePointer<MessageTable>
-    package private(set) var reference: MessageReference<ProtobufCMessage>
+    package let table: UnsafePointer<_MessageTable>
+    package private(set) var reference: _MessageReference<ProtobufCMessage>
 
-    private init(_ table: UnsafePointer<MessageTable>, _ storage: MessageStorage?, _ fields: UnsafeMutableRawPointer) {
+    private init(_ table: UnsafePointer<_MessageTable>, _ storage: _MessageStorage?, _ fields: UnsafeMutableRawPointer)
+    {
         self.table = table
-        reference = MessageReference(storage: storage, fields: fields.assumingMemoryBound(to: ProtobufCMessage.self))
+        reference = _MessageReference(storage: storage, fields: fields.assumingMemoryBound(to: ProtobufCMessage.self))
     }
 
     /// A message with no field set.
-    package init(_ table: UnsafePointer<MessageTable>) {
+    package init(_ table: UnsafePointer<_MessageTable>) {
         self.init(table, nil, UnsafeMutableRawPointer(mutating: table.pointee.default_instance))
     }
 
@@ -32,7 +33,7 @@ package struct TableMessage: @unchecked Sendable {
     package func message<M: Message>(as: M.Type) -> M {
         precondition(table == M._table, "A message of another type")
         let fields = UnsafeMutableRawPointer(reference.fields).assumingMemoryBound(to: M._Fields.self)
-        return M(_message: MessageReference(storage: reference.storage, fields: fields))
+        return M(_message: _MessageReference(storage: reference.storage, fields: fields))
     }
 
     /// The bytes from `reference.fields` on.
@@ -44,11 +45,11 @@ package struct TableMessage: @unchecked Sendable {
 extension TableMessage {
     package init(
         serializedBytes bytes: UnsafeRawBufferPointer,
-        as table: UnsafePointer<MessageTable>,
+        as table: UnsafePointer<_MessageTable>,
         partial: Bool,
         options: DecodingOptions
     ) throws(MessageError) {
-        let (storage, fields) = try MessageStorage.decode(bytes, as: table, options: options)
+        let (storage, fields) = try _MessageStorage.decode(bytes, as: table, options: options)
         self.init(table, storage, fields)
         if !partial { try requireInitialized() }
     }
@@ -70,7 +71,7 @@ extension TableMessage {
 
     package init(
         jsonUTF8Bytes bytes: UnsafeRawBufferPointer,
-        as table: UnsafePointer<MessageTable>,
+        as table: UnsafePointer<_MessageTable>,
         partial: Bool,
         options: JSONDecodingOptions
     ) throws(MessageError) {
@@ -83,11 +84,11 @@ extension TableMessage {
 
     package init(
         textFormat bytes: UnsafeRawBufferPointer,
-        as table: UnsafePointer<MessageTable>,
+        as table: UnsafePointer<_MessageTable>,
         partial: Bool,
         options: TextFormatDecodingOptions
     ) throws(MessageError) {
-        let (storage, fields) = try MessageStorage.parse(textFormat: bytes, as: table, options)
+        let (storage, fields) = try _MessageStorage.parse(textFormat: bytes, as: table, options)
         self.init(table, storage, fields)
         if !partial { try requireInitialized() }
     }
@@ -159,7 +160,7 @@ extension TableMessage: Hashable {
 
 // MARK: - Reading fields
 
-extension UnsafePointer<MessageTable> {
+extension UnsafePointer<_MessageTable> {
     /// The fields, ascending by number.
     package var fields: UnsafeBufferPointer<LifelineField> {
         UnsafeBufferPointer(start: pointee.fields, count: Int(pointee.field_count))
@@ -219,7 +220,7 @@ extension LifelineField {
     }
 
     /// The table of a message that is there at most once; nil for other fields.
-    package var submessage: UnsafePointer<MessageTable>? { isRepeated ? nil : message }
+    package var submessage: UnsafePointer<_MessageTable>? { isRepeated ? nil : message }
 }
 
 extension TableMessage {
@@ -243,7 +244,7 @@ extension TableMessage {
     package func withValue<Result>(
         of field: Field,
         at index: Int? = nil,
-        _ body: (UnsafeRawPointer, MessageStorage) -> Result
+        _ body: (UnsafeRawPointer, _MessageStorage) -> Result
     ) -> Result {
         defer { extendLifetime(reference) }
         return body(place(of: field, at: index), reference.storage.unsafelyUnwrapped)
@@ -259,8 +260,8 @@ extension TableMessage {
     /// The message that the pointer at `place` leads to, or an empty one.
     package init(
         loading place: UnsafeRawPointer,
-        as table: UnsafePointer<MessageTable>,
-        in storage: MessageStorage
+        as table: UnsafePointer<_MessageTable>,
+        in storage: _MessageStorage
     ) {
         if let fields = place.load(as: UnsafeMutableRawPointer?.self) {
             self.init(table, storage, fields)
@@ -286,7 +287,7 @@ extension TableMessage {
     /// the field's type, or zeros.
     package mutating func withMutableValue<Result>(
         of field: Field,
-        _ body: (UnsafeMutableRawPointer, BorrowedStorage) -> Result
+        _ body: (UnsafeMutableRawPointer, _BorrowedStorage) -> Result
     ) -> Result {
         makePresent(field)
         return reference.withStorage { body(place(of: field, at: nil), $0) }
@@ -296,7 +297,7 @@ extension TableMessage {
     package mutating func withMutableElement<Result>(
         of field: Field,
         at index: Int,
-        _ body: (UnsafeMutableRawPointer, BorrowedStorage) -> Result
+        _ body: (UnsafeMutableRawPointer, _BorrowedStorage) -> Result
     ) -> Result {
         _ = reference.mutableFields(as: table)
         return reference.withStorage { body(place(of: field, at: index), $0) }
@@ -306,7 +307,7 @@ extension TableMessage {
     package mutating func insert(
         into field: Field,
         at index: Int,
-        _ body: (UnsafeMutableRawPointer, BorrowedStorage) -> Void
+        _ body: (UnsafeMutableRawPointer, _BorrowedStorage) -> Void
     ) {
         _ = reference.mutableFields(as: table)
         let (place, size) = (memory + Int(field.pointee.offset), lifeline_value_size(field))
@@ -376,7 +377,7 @@ extension TableMessage {
     }
 
     /// A deep copy of a message in `storage`.
-    package func copied(into storage: BorrowedStorage) -> UnsafeMutableRawPointer {
+    package func copied(into storage: _BorrowedStorage) -> UnsafeMutableRawPointer {
         storage.copy(memory, as: table, from: reference.storage)
     }
 

@@ -27,10 +27,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__EchoRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__room__v1__echo_request__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__echo_request__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Sample_Room_V1_EchoReply: LifelineMessages.Message {
@@ -58,10 +58,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__EchoReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__room__v1__echo_reply__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__echo_reply__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Sample_Room_V1_WatchRequest: LifelineMessages.Message {
@@ -97,10 +97,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearInterval() { _mutableFields().pointee.interval = nil }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__WatchRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__room__v1__watch_request__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__watch_request__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Sample_Room_V1_Tick: LifelineMessages.Message {
@@ -136,10 +136,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearTime() { _mutableFields().pointee.time = nil }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__Tick
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__room__v1__tick__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__tick__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Sample_Room_V1_SayRequest: LifelineMessages.Message {
@@ -156,10 +156,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__SayRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__room__v1__say_request__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__say_request__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Sample_Room_V1_SayReply: LifelineMessages.Message {
@@ -176,10 +176,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__SayReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__room__v1__say_reply__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__say_reply__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Sample_Room_V1_Status: LifelineMessages.Message {
@@ -197,10 +197,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__Status
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__room__v1__status__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__status__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Sample_Room_V1_NewsItem: LifelineMessages.Message {
@@ -261,10 +261,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearTime() { _mutableFields().pointee.time = nil }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__NewsItem
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__room__v1__news_item__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__news_item__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Sample_Room_V1_SayAllReply: LifelineMessages.Message {
@@ -281,9 +281,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__SayAllReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { sample__room__v1__say_all_reply__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__say_all_reply__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -90,7 +90,7 @@ final class DescriptorStorage: @unchecked Sendable {
         /// Ascending.
         var extensionRanges: [ClosedRange<Int32>] = []
         /// Set when the tables are made.
-        var table: UnsafePointer<MessageTable>?
+        var table: UnsafePointer<_MessageTable>?
     }
 
     struct Field {

@@ -347,7 +347,7 @@ extension DynamicMessage {
 // MARK: - Values in memory
 
 extension DynamicMessage {
-    private func load(_ place: UnsafeRawPointer, as field: FieldDescriptor, in storage: MessageStorage) -> FieldValue {
+    private func load(_ place: UnsafeRawPointer, as field: FieldDescriptor, in storage: _MessageStorage) -> FieldValue {
         switch field.type {
         case .double: .double(place.load(as: Double.self))
         case .float: .float(place.load(as: Float.self))
@@ -356,8 +356,8 @@ extension DynamicMessage {
         case .int32, .sint32, .sfixed32: .int32(place.load(as: Int32.self))
         case .uint32, .fixed32: .uint32(place.load(as: UInt32.self))
         case .bool: .bool(place.load(as: protobuf_c_boolean.self) != 0)
-        case .string: .string(String._load(place.load(as: BytesValue.self), in: storage))
-        case .bytes: .bytes([UInt8]._load(place.load(as: BytesValue.self), in: storage))
+        case .string: .string(String._load(place.load(as: _BytesValue.self), in: storage))
+        case .bytes: .bytes([UInt8]._load(place.load(as: _BytesValue.self), in: storage))
         case .enumeration: .enumeration(place.load(as: Int32.self))
         case .message:
             .message(
@@ -374,7 +374,7 @@ extension DynamicMessage {
         _ value: FieldValue,
         at place: UnsafeMutableRawPointer,
         as type: FieldType,
-        in storage: BorrowedStorage
+        in storage: _BorrowedStorage
     ) {
         switch value {
         case .bool(let value): place.storeBytes(of: value ? 1 : 0, as: protobuf_c_boolean.self)
@@ -384,8 +384,8 @@ extension DynamicMessage {
         case .uint64(let value): place.storeBytes(of: value, as: UInt64.self)
         case .float(let value): place.storeBytes(of: value, as: Float.self)
         case .double(let value): place.storeBytes(of: value, as: Double.self)
-        case .string(let value): place.storeBytes(of: String._store(value, in: storage), as: BytesValue.self)
-        case .bytes(let value): place.storeBytes(of: [UInt8]._store(value, in: storage), as: BytesValue.self)
+        case .string(let value): place.storeBytes(of: String._store(value, in: storage), as: _BytesValue.self)
+        case .bytes(let value): place.storeBytes(of: [UInt8]._store(value, in: storage), as: _BytesValue.self)
         case .message(let value):
             place.storeBytes(of: value.content.copied(into: storage), as: UnsafeMutableRawPointer.self)
         case .list, .map: preconditionFailure("A value of one field in place of an element")

@@ -92,9 +92,9 @@ struct FieldPaths {
 
     private static func rank(_ byte: UInt8) -> Int { byte == dot ? 0 : Int(byte) + 1 }
 
-    static func areValid(_ paths: RepeatedField<String>, for table: UnsafePointer<MessageTable>) -> Bool {
+    static func areValid(_ paths: RepeatedField<String>, for table: UnsafePointer<_MessageTable>) -> Bool {
         paths.allSatisfy { path in
-            var type: UnsafePointer<MessageTable>? = table
+            var type: UnsafePointer<_MessageTable>? = table
             for part in path.utf8.split(separator: dot, omittingEmptySubsequences: false) {
                 guard let table = type, let index = fieldIndex(of: Array(part), in: table) else { return false }
                 type = table.field(at: index).pointee.submessage
@@ -103,7 +103,7 @@ struct FieldPaths {
         }
     }
 
-    private static func fieldIndex(of name: [UInt8], in table: UnsafePointer<MessageTable>) -> Int? {
+    private static func fieldIndex(of name: [UInt8], in table: UnsafePointer<_MessageTable>) -> Int? {
         name.withUnsafeBytes(table.fieldIndex)
     }
 }
@@ -125,7 +125,7 @@ extension FieldPaths {
 
 extension FieldPaths.Branch {
     /// The branches of the fields that the next parts name, by their indices. Other names are passed over.
-    func branches(in table: UnsafePointer<MessageTable>) -> [Int: FieldPaths.Branch] {
+    func branches(in table: UnsafePointer<_MessageTable>) -> [Int: FieldPaths.Branch] {
         var branches: [Int: FieldPaths.Branch] = [:]
         var rest = paths
         while let first = rest.first {

@@ -13,13 +13,13 @@ enum LinkedFiles {
 
     private struct State {
         var storages: [Constant<LifelineFile>: DescriptorStorage] = [:]
-        var indices: [Constant<MessageTable>: Int] = [:]
+        var indices: [Constant<_MessageTable>: Int] = [:]
     }
 
     private static let state = Mutex(State())
 
     /// The descriptor of a linked message.
-    static func message(_ table: UnsafePointer<MessageTable>) -> MessageDescriptor {
+    static func message(_ table: UnsafePointer<_MessageTable>) -> MessageDescriptor {
         let (file, table) = (file(of: table), Constant(pointer: table))
         return state.withLock { state in
             let storage = storage(of: file, &state)
@@ -29,14 +29,14 @@ enum LinkedFiles {
     }
 
     /// The storages of a linked message's file, and of all that it imports, those first.
-    static func storages(behind table: UnsafePointer<MessageTable>) -> [DescriptorStorage] {
+    static func storages(behind table: UnsafePointer<_MessageTable>) -> [DescriptorStorage] {
         let file = file(of: table)
         return state.withLock { state in
             filesInOrder(from: file).map { storage(of: $0, &state) }
         }
     }
 
-    private static func file(of table: UnsafePointer<MessageTable>) -> Constant<LifelineFile> {
+    private static func file(of table: UnsafePointer<_MessageTable>) -> Constant<LifelineFile> {
         guard let file = table.pointee.file else { preconditionFailure("A message's table has no file") }
         return Constant(pointer: file)
     }

@@ -21,7 +21,7 @@ public struct MessageDescriptor: Hashable, Sendable {
     }
 
     /// By which messages of the type are decoded and encoded. It lives as long as the storage.
-    var table: UnsafePointer<MessageTable> { storage.messages[index].table.unsafelyUnwrapped }
+    var table: UnsafePointer<_MessageTable> { storage.messages[index].table.unsafelyUnwrapped }
 
     /// The name without those of the package and the messages around it.
     public var name: String { message.proto.name }

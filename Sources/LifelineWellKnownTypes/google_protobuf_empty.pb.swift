@@ -15,9 +15,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 ///     }
 @frozen public struct Google_Protobuf_Empty: LifelineMessages.Message {
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Empty
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { google__protobuf__empty__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__empty__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 

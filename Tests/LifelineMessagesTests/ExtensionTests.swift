@@ -444,7 +444,7 @@ extension UnsafeMutablePointer {
 
     /// Two extensions of one number may come from files that do not know of each other.
     @Test func ofTwoExtensionsWithOneNumberTheLastCounts() {
-        let table = UnsafeMutablePointer<MessageTable>.allocate(capacity: 1)
+        let table = UnsafeMutablePointer<_MessageTable>.allocate(capacity: 1)
         let field = UnsafeMutablePointer.allocate(copying: Test_Extending_Extensions_numbers._table.pointee.fields)
         defer {
             table.deallocate()

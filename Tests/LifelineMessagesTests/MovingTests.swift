@@ -11,7 +11,7 @@ import Testing
     /// How many of `count` changes of a copy of `start` moved it.
     private func moveCount<Part>(
         of start: Part,
-        storage: (borrowing Part) -> MessageStorage?,
+        storage: (borrowing Part) -> _MessageStorage?,
         changing change: (inout Part, Int) -> Void
     ) -> Int {
         var copy = start

@@ -33,7 +33,7 @@ import Testing
         var names: [String]
         var wellKnown: UInt32
 
-        init(_ pointer: UnsafePointer<MessageTable>) {
+        init(_ pointer: UnsafePointer<_MessageTable>) {
             let table = pointer.pointee
             name = String(cString: table.full_name)
             fields = pointer.fields.map { field in

@@ -215,10 +215,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestProtos.Test__Editions__Presence
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__editions__presence__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__presence__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Editions_Required: LifelineMessages.Message {
@@ -278,10 +278,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearMessage() { _mutableFields().pointee.message = nil }
 
     public typealias _Fields = CTestProtos.Test__Editions__Required
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__editions__required__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__required__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Editions_Enums: LifelineMessages.Message {
@@ -465,10 +465,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestProtos.Test__Editions__Enums
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__editions__enums__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__enums__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Editions_Packing: LifelineMessages.Message {
@@ -578,10 +578,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestProtos.Test__Editions__Packing
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__editions__packing__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__packing__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Editions_Text: LifelineMessages.Message {
@@ -776,10 +776,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestProtos.Test__Editions__Text
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__editions__text__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__text__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Editions_Delimited: LifelineMessages.Message {
@@ -1042,16 +1042,16 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         @inlinable public mutating func clearBelow() { _mutableFields().pointee.below = nil }
 
         public typealias _Fields = CTestProtos.Test__Editions__Delimited__InnerX85f97181
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__editions__delimited__inner_x85f97181__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__delimited__inner_x85f97181__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CTestProtos.Test__Editions__Delimited
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__editions__delimited__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__delimited__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -8,10 +8,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
 @frozen public struct Test_Empty_Nothing: LifelineMessages.Message {
     public typealias _Fields = CTestProtos.Test__Empty__Nothing
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__empty__nothing__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__empty__nothing__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Empty_HoldsNothing: LifelineMessages.Message {
@@ -126,9 +126,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestProtos.Test__Empty__HoldsNothing
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__empty__holds_nothing__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__empty__holds_nothing__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -113,10 +113,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearRequest() { _mutableFields().pointee.request = nil }
 
     public typealias _Fields = CTestProtos.Test__Imports__Schema
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__schema__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__schema__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Imports_Extensions_owner: LifelineMessages.MessageExtension {
@@ -140,10 +140,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Google_Protobuf_MessageOptions
     public typealias _Fields = CTestProtos.Test__Imports__OwnerX50b7c31c
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__owner_x50b7c31c__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__owner_x50b7c31c__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Imports_Extensions_rank: LifelineMessages.MessageExtension {
@@ -162,10 +162,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Google_Protobuf_FieldOptions
     public typealias _Fields = CTestProtos.Test__Imports__RankX2fba573f
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__rank_x2fba573f__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__rank_x2fba573f__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 extension Google_Protobuf_MessageOptions {

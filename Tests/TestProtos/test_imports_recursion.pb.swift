@@ -284,24 +284,24 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             @inlinable public mutating func clearVein() { _mutableFields().pointee.vein = nil }
 
             public typealias _Fields = CTestProtos.Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3
-            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__get_table() }
-            public var _message: LifelineMessages.MessageReference<_Fields>
+            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__get_table() }
+            public var _message: LifelineMessages._MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-            @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+            @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
         }
 
         public typealias _Fields = CTestProtos.Test__Imports__Tree__LeafXef3ed9f1
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__tree__leaf_xef3ed9f1__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__tree__leaf_xef3ed9f1__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CTestProtos.Test__Imports__Tree
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__tree__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__tree__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Imports_Egg: LifelineMessages.Message {
@@ -330,10 +330,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearHatches() { _mutableFields().pointee.hatches = nil }
 
     public typealias _Fields = CTestProtos.Test__Imports__Egg
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__egg__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__egg__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Imports_Hen: LifelineMessages.Message {
@@ -359,9 +359,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestProtos.Test__Imports__Hen
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__imports__hen__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__hen__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 

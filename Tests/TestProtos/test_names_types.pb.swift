@@ -1089,10 +1089,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__MessageX9eb241a5
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__message_x9eb241a5__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__message_x9eb241a5__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct StringMessage: LifelineMessages.Message {
@@ -1109,10 +1109,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__StringX370d8fd7
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__string_x370d8fd7__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__string_x370d8fd7__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct BoolMessage: LifelineMessages.Message {
@@ -1129,10 +1129,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__BoolXaf7858ca
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__bool_xaf7858ca__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__bool_xaf7858ca__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct Optional: LifelineMessages.Message {
@@ -1149,10 +1149,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__OptionalXfbac6d76
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__optional_xfbac6d76__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__optional_xfbac6d76__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct RepeatedField: LifelineMessages.Message {
@@ -1169,10 +1169,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__RepeatedFieldXf1d94a4c
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__repeated_field_xf1d94a4c__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__repeated_field_xf1d94a4c__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct SelfMessage: LifelineMessages.Message {
@@ -1189,10 +1189,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__SelfX63d0dfd0
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__self_x63d0dfd0__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__self_x63d0dfd0__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct UInt8: LifelineMessages.Message {
@@ -1209,10 +1209,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__UInt8X6a152f66
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__uint8_x6a152f66__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__uint8_x6a152f66__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct FILE: LifelineMessages.Message {
@@ -1229,10 +1229,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FILEX6f061100
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__file_x6f061100__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__file_x6f061100__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct SwiftMessage: LifelineMessages.Message {
@@ -1249,10 +1249,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__SwiftXef4923a1
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__swift_xef4923a1__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__swift_xef4923a1__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct Error: LifelineMessages.Message {
@@ -1269,10 +1269,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__ErrorXf7efa5b0
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__error_xf7efa5b0__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__error_xf7efa5b0__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct foo_bar: LifelineMessages.Message {
@@ -1289,10 +1289,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarX04fa44e4
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo_bar_x04fa44e4__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__foo_bar_x04fa44e4__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct FooBar: LifelineMessages.Message {
@@ -1309,10 +1309,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarXc753cc2f
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo_bar_xc753cc2f__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__foo_bar_xc753cc2f__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct Foo_Bar: LifelineMessages.Message {
@@ -1329,10 +1329,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarXb1d1f5a4
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__foo__bar_xb1d1f5a4__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__foo__bar_xb1d1f5a4__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct classMessage: LifelineMessages.Message {
@@ -1349,10 +1349,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__ClassXcb9c5a86
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__class_xcb9c5a86__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__class_xcb9c5a86__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct int: LifelineMessages.Message {
@@ -1369,10 +1369,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__IntX2b3c2747
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__int_x2b3c2747__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__int_x2b3c2747__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct size_t: LifelineMessages.Message {
@@ -1389,10 +1389,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__SizeTX523f9cd4
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__size_t_x523f9cd4__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__size_t_x523f9cd4__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct _FieldsMessage: LifelineMessages.Message {
@@ -1409,10 +1409,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FieldsX7e198dc2
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types____fields_x7e198dc2__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types____fields_x7e198dc2__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct OneOf_Choice: LifelineMessages.Message {
@@ -1429,10 +1429,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__OneOfChoiceXb12715eb
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__one_of__choice_xb12715eb__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__one_of__choice_xb12715eb__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct initMessage: LifelineMessages.Message {
@@ -1449,10 +1449,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__InitX3c6a48bc
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__init_x3c6a48bc__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__init_x3c6a48bc__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct Table: LifelineMessages.Message {
@@ -1469,10 +1469,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__TableX70c2725a
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__table_x70c2725a__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__table_x70c2725a__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct get_table: LifelineMessages.Message {
@@ -1489,17 +1489,17 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__GetTableX544bc919
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__get_table_x544bc919__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__get_table_x544bc919__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Types
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__types__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Names_EnumsNamed: LifelineMessages.Message {
@@ -1719,9 +1719,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestProtos.Test__Names__EnumsNamed
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__names__enums_named__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__enums_named__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 

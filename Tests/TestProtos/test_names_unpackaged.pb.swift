@@ -105,10 +105,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestProtos.Pb__Unpackaged
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__unpackaged__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__unpackaged__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct StringMessage: LifelineMessages.Message {
@@ -125,10 +125,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestProtos.Pb__String
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__string__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__string__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct FILE: LifelineMessages.Message {
@@ -138,10 +138,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestProtos.Pb__FILEXa83dba83
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__file_xa83dba83__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__file_xa83dba83__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Pb__FILE: LifelineMessages.Message {
@@ -151,10 +151,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestProtos.Pb__PbFILEXc32894c3
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__pb___file_xc32894c3__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__pb___file_xc32894c3__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// Nested types that are called like types of outer scopes.
@@ -293,10 +293,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Pb__Outer__UnpackagedXabf78015
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__outer__unpackaged_xabf78015__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__outer__unpackaged_xabf78015__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct Outer: LifelineMessages.Message {
@@ -398,23 +398,23 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             @inlinable public mutating func clearOwn() { _mutableFields().pointee.own = nil }
 
             public typealias _Fields = CTestProtos.Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48
-            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__outer__outer_xf0c554e5__outer_x5a2d6b48__get_table() }
-            public var _message: LifelineMessages.MessageReference<_Fields>
+            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__outer__outer_xf0c554e5__outer_x5a2d6b48__get_table() }
+            public var _message: LifelineMessages._MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-            @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+            @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
         }
 
         public typealias _Fields = CTestProtos.Pb__Outer__OuterXf0c554e5
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__outer__outer_xf0c554e5__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__outer__outer_xf0c554e5__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CTestProtos.Pb__Outer
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { pb__outer__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__outer__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 

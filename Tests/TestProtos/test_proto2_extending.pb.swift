@@ -69,10 +69,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearBelow() { _mutableFields().pointee.below = nil }
 
     public typealias _Fields = CTestProtos.Test__Extending__Weight
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__weight__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__weight__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Pair: LifelineMessages.Message {
@@ -108,10 +108,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestProtos.Test__Extending__Pair
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__pair__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__pair__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Spot: LifelineMessages.Message {
@@ -129,10 +129,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearX() { _mutableFields().pointee.has_x = 0 }
 
     public typealias _Fields = CTestProtos.Test__Extending__Spot
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__spot__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__spot__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// Extensions that messages declare.
@@ -152,10 +152,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @frozen public struct ExtensionsMessage: LifelineMessages.Message {
         public typealias _Fields = CTestProtos.Test__Extending__Scope__ExtensionsX722d6317
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__scope__extensions_x722d6317__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__scope__extensions_x722d6317__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     public enum Extensions {
@@ -186,10 +186,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
             public typealias _Extended = Test_Extending_Weight
             public typealias _Fields = CTestProtos.Test__Extending__Scope__ScopeX6434137f
-            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__scope__scope_x6434137f__get_table() }
-            public var _message: LifelineMessages.MessageReference<_Fields>
+            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__scope__scope_x6434137f__get_table() }
+            public var _message: LifelineMessages._MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-            @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+            @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
         }
 
         @frozen public struct self_: LifelineMessages.MessageExtension {
@@ -216,28 +216,28 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
             public typealias _Extended = Test_Extending_Weight
             public typealias _Fields = CTestProtos.Test__Extending__Scope__SelfXdc06d8eb
-            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__scope__self_xdc06d8eb__get_table() }
-            public var _message: LifelineMessages.MessageReference<_Fields>
+            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__scope__self_xdc06d8eb__get_table() }
+            public var _message: LifelineMessages._MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-            @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+            @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
         }
 
     }
 
     public typealias _Fields = CTestProtos.Test__Extending__Scope
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__scope__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__scope__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// Extensions encoded as items, in groups.
 @frozen public struct Test_Extending_Set: LifelineMessages.Message {
     public typealias _Fields = CTestProtos.Test__Extending__Set
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__set__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__set__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Entry: LifelineMessages.Message {
@@ -311,19 +311,19 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
             public typealias _Extended = Test_Extending_Set
             public typealias _Fields = CTestProtos.Test__Extending__Entry__EntryX9c90f27b
-            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__entry__entry_x9c90f27b__get_table() }
-            public var _message: LifelineMessages.MessageReference<_Fields>
+            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__entry__entry_x9c90f27b__get_table() }
+            public var _message: LifelineMessages._MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-            @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+            @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
         }
 
     }
 
     public typealias _Fields = CTestProtos.Test__Extending__Entry
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__entry__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__entry__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_a_double: LifelineMessages.MessageExtension {
@@ -342,10 +342,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__ADoubleX098b5d0a
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_double_x098b5d0a__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_double_x098b5d0a__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_a_float: LifelineMessages.MessageExtension {
@@ -364,10 +364,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AFloatXc1497433
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_float_xc1497433__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_float_xc1497433__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_an_int64: LifelineMessages.MessageExtension {
@@ -386,10 +386,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AnInt64X7768d348
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__an_int64_x7768d348__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__an_int64_x7768d348__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_a_uint64: LifelineMessages.MessageExtension {
@@ -408,10 +408,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AUint64X747b7b35
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_uint64_x747b7b35__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_uint64_x747b7b35__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_an_int32: LifelineMessages.MessageExtension {
@@ -430,10 +430,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AnInt32Xe76134d3
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__an_int32_xe76134d3__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__an_int32_xe76134d3__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_a_fixed64: LifelineMessages.MessageExtension {
@@ -452,10 +452,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AFixed64X25eff3e1
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_fixed64_x25eff3e1__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_fixed64_x25eff3e1__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_a_fixed32: LifelineMessages.MessageExtension {
@@ -474,10 +474,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AFixed32X0de30226
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_fixed32_x0de30226__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_fixed32_x0de30226__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_a_bool: LifelineMessages.MessageExtension {
@@ -496,10 +496,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__ABoolXca9e2e23
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_bool_xca9e2e23__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_bool_xca9e2e23__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// Greets.
@@ -524,10 +524,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AStringX96e1aee2
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_string_x96e1aee2__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_string_x96e1aee2__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_some_bytes: LifelineMessages.MessageExtension {
@@ -551,10 +551,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__SomeBytesX4a9eac1f
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__some_bytes_x4a9eac1f__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__some_bytes_x4a9eac1f__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_a_uint32: LifelineMessages.MessageExtension {
@@ -573,10 +573,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AUint32X048319aa
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_uint32_x048319aa__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_uint32_x048319aa__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_an_sfixed32: LifelineMessages.MessageExtension {
@@ -595,10 +595,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AnSfixed32Xe7e3b701
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__an_sfixed32_xe7e3b701__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__an_sfixed32_xe7e3b701__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_an_sfixed64: LifelineMessages.MessageExtension {
@@ -617,10 +617,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AnSfixed64X5beb2962
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__an_sfixed64_x5beb2962__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__an_sfixed64_x5beb2962__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_a_sint32: LifelineMessages.MessageExtension {
@@ -639,10 +639,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__ASint32Xfa5ba060
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_sint32_xfa5ba060__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_sint32_xfa5ba060__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_a_sint64: LifelineMessages.MessageExtension {
@@ -661,10 +661,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__ASint64X8e543a97
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__a_sint64_x8e543a97__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_sint64_x8e543a97__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_size: LifelineMessages.MessageExtension {
@@ -683,10 +683,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__SizeX5635fdde
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__size_x5635fdde__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__size_x5635fdde__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_color: LifelineMessages.MessageExtension {
@@ -705,10 +705,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__ColorXd625f416
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__color_xd625f416__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__color_xd625f416__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_weight: LifelineMessages.MessageExtension {
@@ -738,10 +738,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__WeightX15ad4443
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__weight_x15ad4443__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__weight_x15ad4443__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_Pair: LifelineMessages.MessageExtension {
@@ -771,10 +771,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__PairX9a37e4e7
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__pair_x9a37e4e7__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__pair_x9a37e4e7__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_numbers: LifelineMessages.MessageExtension {
@@ -801,10 +801,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__NumbersXcb6d1c6f
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__numbers_xcb6d1c6f__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__numbers_xcb6d1c6f__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_packed_numbers: LifelineMessages.MessageExtension {
@@ -831,10 +831,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__PackedNumbersX13001082
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__packed_numbers_x13001082__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__packed_numbers_x13001082__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_sizes: LifelineMessages.MessageExtension {
@@ -861,10 +861,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__SizesX63fe5757
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__sizes_x63fe5757__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__sizes_x63fe5757__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_texts: LifelineMessages.MessageExtension {
@@ -891,10 +891,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__TextsX4cf6fb89
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__texts_x4cf6fb89__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__texts_x4cf6fb89__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_weights: LifelineMessages.MessageExtension {
@@ -921,10 +921,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__WeightsX4fc25790
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__weights_x4fc25790__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__weights_x4fc25790__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_Spot: LifelineMessages.MessageExtension {
@@ -951,10 +951,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__SpotX7fba551f
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__spot_x7fba551f__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__spot_x7fba551f__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// The same name as that of the field that it stands beside.
@@ -979,10 +979,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__NameX5384ddc4
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__name_x5384ddc4__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__name_x5384ddc4__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_singular: LifelineMessages.MessageExtension {
@@ -1012,10 +1012,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__SingularXc659169a
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__singular_xc659169a__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__singular_xc659169a__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_unit: LifelineMessages.MessageExtension {
@@ -1039,10 +1039,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Extending_Weight
     public typealias _Fields = CTestProtos.Test__Extending__UnitXf261c7c5
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__unit_xf261c7c5__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__unit_xf261c7c5__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Extending_Extensions_heavy: LifelineMessages.MessageExtension {
@@ -1072,10 +1072,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Extending_Set
     public typealias _Fields = CTestProtos.Test__Extending__HeavyXa9673b1a
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__extending__heavy_xa9673b1a__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__extending__heavy_xa9673b1a__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 extension Test_Proto2_Extendable {

@@ -22,10 +22,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearWeight() { _mutableFields().pointee.has_weight = 0 }
 
     public typealias _Fields = CTestProtos.Test__Proto2__Marker
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__marker__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__marker__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Proto2_Extendable: LifelineMessages.Message {
@@ -89,26 +89,26 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
                 public typealias _Extended = Test_Proto2_Extendable
                 public typealias _Fields = CTestProtos.Test__Proto2__Extendable__ScopeXc665a60f__ScopedX625103f7
-                @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__get_table() }
-                public var _message: LifelineMessages.MessageReference<_Fields>
+                @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__get_table() }
+                public var _message: LifelineMessages._MessageReference<_Fields>
                 @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-                @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+                @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
             }
 
         }
 
         public typealias _Fields = CTestProtos.Test__Proto2__Extendable__ScopeXc665a60f
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__extendable__scope_xc665a60f__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__extendable__scope_xc665a60f__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CTestProtos.Test__Proto2__Extendable
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__extendable__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__extendable__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Proto2_Extensions_note: LifelineMessages.MessageExtension {
@@ -132,10 +132,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Google_Protobuf_MessageOptions
     public typealias _Fields = CTestProtos.Test__Proto2__NoteXd4ee0a01
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__note_xd4ee0a01__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__note_xd4ee0a01__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Proto2_Extensions_marker: LifelineMessages.MessageExtension {
@@ -165,10 +165,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Google_Protobuf_FieldOptions
     public typealias _Fields = CTestProtos.Test__Proto2__MarkerX777c8fab
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__marker_x777c8fab__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__marker_x777c8fab__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Proto2_Extensions_count: LifelineMessages.MessageExtension {
@@ -187,10 +187,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Proto2__CountXc2ebd070
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__count_xc2ebd070__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__count_xc2ebd070__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Proto2_Extensions_words: LifelineMessages.MessageExtension {
@@ -217,10 +217,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Proto2__WordsXd1d7787e
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__words_xd1d7787e__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__words_xd1d7787e__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 extension Google_Protobuf_MessageOptions {

@@ -260,17 +260,17 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             }
 
             public typealias _Fields = CTestProtos.Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7
-            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__get_table() }
-            public var _message: LifelineMessages.MessageReference<_Fields>
+            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__get_table() }
+            public var _message: LifelineMessages._MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-            @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+            @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
         }
 
         public typealias _Fields = CTestProtos.Test__Proto2__Groups__SingleX7d9d2309
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__groups__single_x7d9d2309__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__groups__single_x7d9d2309__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct Many: LifelineMessages.Message {
@@ -296,10 +296,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Proto2__Groups__ManyXafccc7c2
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__groups__many_xafccc7c2__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__groups__many_xafccc7c2__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct Chosen: LifelineMessages.Message {
@@ -322,24 +322,24 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestProtos.Test__Proto2__Groups__ChosenX41ddd9e3
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__groups__chosen_x41ddd9e3__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__groups__chosen_x41ddd9e3__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct Far: LifelineMessages.Message {
         public typealias _Fields = CTestProtos.Test__Proto2__Groups__FarX8b20be8e
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__groups__far_x8b20be8e__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__groups__far_x8b20be8e__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CTestProtos.Test__Proto2__Groups
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__groups__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__groups__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 

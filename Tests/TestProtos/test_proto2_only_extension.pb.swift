@@ -22,10 +22,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Proto2__RatioX604cb6c0
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__proto2__ratio_x604cb6c0__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__ratio_x604cb6c0__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 extension Test_Proto2_Extendable {

@@ -957,9 +957,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Many__ManyFields
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages.MessageTable> { test__scalars__many__many_fields__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__scalars__many__many_fields__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 

@@ -22,10 +22,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Health__ProbeRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__health__probe_request__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__health__probe_request__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Health_ProbeReply: LifelineMessages.Message {
@@ -69,18 +69,18 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Health__ProbeReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__health__probe_reply__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__health__probe_reply__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Health_ProbeAllRequest: LifelineMessages.Message {
     public typealias _Fields = CTestServices.Test__Realistic__Health__ProbeAllRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__health__probe_all_request__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__health__probe_all_request__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Health_ProbeAllReply: LifelineMessages.Message {
@@ -106,10 +106,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Health__ProbeAllReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__health__probe_all_reply__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__health__probe_all_reply__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// A client of `test.realistic.health.Health`.

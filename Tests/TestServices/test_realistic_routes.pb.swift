@@ -119,10 +119,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Routes__Route
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__routes__route__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__routes__route__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Routes_Extensions_route: LifelineMessages.MessageExtension {
@@ -156,10 +156,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Google_Protobuf_MethodOptions
     public typealias _Fields = CTestServices.Test__Realistic__Routes__RouteX415be362
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__routes__route_x415be362__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__routes__route_x415be362__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Routes_Extensions_scopes: LifelineMessages.MessageExtension {
@@ -186,10 +186,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Google_Protobuf_MethodOptions
     public typealias _Fields = CTestServices.Test__Realistic__Routes__ScopesX9fab51a4
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__routes__scopes_x9fab51a4__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__routes__scopes_x9fab51a4__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Routes_Extensions_default_host: LifelineMessages.MessageExtension {
@@ -216,10 +216,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     public typealias _Extended = Google_Protobuf_ServiceOptions
     public typealias _Fields = CTestServices.Test__Realistic__Routes__DefaultHostX04de3d31
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__routes__default_host_x04de3d31__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__routes__default_host_x04de3d31__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 extension Google_Protobuf_MethodOptions {

@@ -33,10 +33,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__ReadRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__upload__read_request__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__read_request__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Upload_ReadReply: LifelineMessages.Message {
@@ -53,10 +53,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__ReadReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__upload__read_reply__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__read_reply__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Upload_WriteRequest: LifelineMessages.Message {
@@ -111,10 +111,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearCrc32C() { _mutableFields().pointee.has_crc32c_case.rawValue = 0 }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__WriteRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__upload__write_request__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__write_request__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Upload_WriteReply: LifelineMessages.Message {
@@ -124,10 +124,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__WriteReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__upload__write_reply__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__write_reply__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Upload_QueryRequest: LifelineMessages.Message {
@@ -144,10 +144,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__QueryRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__upload__query_request__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__query_request__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Upload_QueryReply: LifelineMessages.Message {
@@ -162,10 +162,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__QueryReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__upload__query_reply__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__query_reply__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Upload_ListReply: LifelineMessages.Message {
@@ -187,10 +187,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__ListReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__upload__list_reply__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__list_reply__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Upload_DeleteRequest: LifelineMessages.Message {
@@ -207,10 +207,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__DeleteRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__upload__delete_request__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__delete_request__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// A client of `test.realistic.upload.Files`.

@@ -19,10 +19,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__Header
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__header__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__header__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Watch_Entry: LifelineMessages.Message {
@@ -73,10 +73,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__Entry
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__entry__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__entry__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Watch_Event: LifelineMessages.Message {
@@ -161,10 +161,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__Event
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__event__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__event__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Watch_RangeRequest: LifelineMessages.Message {
@@ -240,10 +240,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__RangeRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__range_request__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__range_request__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Watch_RangeReply: LifelineMessages.Message {
@@ -303,10 +303,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__RangeReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__range_reply__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__range_reply__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Watch_PutRequest: LifelineMessages.Message {
@@ -340,10 +340,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__PutRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__put_request__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__put_request__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Watch_PutReply: LifelineMessages.Message {
@@ -396,10 +396,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @inlinable public mutating func clearPrevious() { _mutableFields().pointee.previous = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__PutReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__put_reply__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__put_reply__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Watch_DeleteRequest: LifelineMessages.Message {
@@ -428,10 +428,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__DeleteRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__delete_request__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__delete_request__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Watch_DeleteReply: LifelineMessages.Message {
@@ -465,10 +465,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__DeleteReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__delete_reply__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__delete_reply__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Watch_Comparison: LifelineMessages.Message {
@@ -581,10 +581,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__Comparison
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__comparison__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__comparison__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Watch_Operation: LifelineMessages.Message {
@@ -716,10 +716,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__Operation
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__operation__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__operation__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Watch_OperationReply: LifelineMessages.Message {
@@ -849,10 +849,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__OperationReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__operation_reply__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__operation_reply__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Watch_Transaction: LifelineMessages.Message {
@@ -921,10 +921,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__Transaction
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__transaction__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__transaction__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Watch_TransactionReply: LifelineMessages.Message {
@@ -979,10 +979,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__TransactionReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__transaction_reply__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__transaction_reply__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Watch_WatchRequest: LifelineMessages.Message {
@@ -1115,10 +1115,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestServices.Test__Realistic__Watch__WatchRequest__CreationX6f3b9877
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__watch_request__creation_x6f3b9877__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__watch_request__creation_x6f3b9877__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     @frozen public struct Cancellation: LifelineMessages.Message {
@@ -1128,17 +1128,17 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         }
 
         public typealias _Fields = CTestServices.Test__Realistic__Watch__WatchRequest__CancellationX8897784d
-        @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__watch_request__cancellation_x8897784d__get_table() }
-        public var _message: LifelineMessages.MessageReference<_Fields>
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__watch_request__cancellation_x8897784d__get_table() }
+        public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__WatchRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__watch_request__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__watch_request__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Watch_WatchReply: LifelineMessages.Message {
@@ -1215,10 +1215,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__WatchReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__watch_reply__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__watch_reply__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Watch_LeaseRequest: LifelineMessages.Message {
@@ -1234,10 +1234,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__LeaseRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__lease_request__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__lease_request__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Realistic_Watch_LeaseReply: LifelineMessages.Message {
@@ -1276,10 +1276,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__LeaseReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__realistic__watch__lease_reply__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__lease_reply__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// A client of `test.realistic.watch.Store`.

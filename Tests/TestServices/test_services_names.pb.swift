@@ -33,18 +33,18 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
 @frozen public struct Test_Services_Names_Room: LifelineMessages.Message {
     public typealias _Fields = CTestServices.Test__Services__Names__Room
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__services__names__room__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__services__names__room__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 @frozen public struct Test_Services_Names_HallClient: LifelineMessages.Message {
     public typealias _Fields = CTestServices.Test__Services__Names__HallClient
-    @inlinable public static var _table: UnsafePointer<LifelineMessages.MessageTable> { test__services__names__hall_client__get_table() }
-    public var _message: LifelineMessages.MessageReference<_Fields>
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__services__names__hall_client__get_table() }
+    public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages.MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
 }
 
 /// Of the names that this would have, a message has one.

@@ -13,7 +13,7 @@ struct SwiftMessageGenerator {
 
     func print(to printer: inout SourcePrinter) {
         let modifier = context.modifier
-        let reference = "\(context.runtime("MessageReference"))<_Fields>"
+        let reference = "\(context.runtime("_MessageReference"))<_Fields>"
         let field = context.extensionOf(message)
         let conformance = context.runtime(field == nil ? "Message" : "MessageExtension")
         let comments = field?.protoSourceCommentsWithDeprecation() ?? message.protoSourceCommentsWithDeprecation()
@@ -35,7 +35,7 @@ struct SwiftMessageGenerator {
             printer.print(
                 "\(modifier)typealias _Fields = \(context.options.cTarget).\(context.names.type(message))",
                 "\(context.inlinableModifier)static var _table: \(context.standard("UnsafePointer"))<"
-                    + "\(context.runtime("MessageTable"))> { \(context.names.prefix(message))__get_table() }",
+                    + "\(context.runtime("_MessageTable"))> { \(context.names.prefix(message))__get_table() }",
                 "\(modifier)var _message: \(reference)",
                 "\(context.inlinableModifier)mutating func _mutableFields() -> \(context.standard("UnsafeMutablePointer"))<_Fields> "
                     + "{ _message.mutableFields(as: Self._table) }",

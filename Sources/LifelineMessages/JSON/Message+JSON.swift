@@ -158,7 +158,7 @@ extension Message {
 /// The same for every type of message.
 @usableFromInline func jsonText(
     of message: UnsafeRawPointer,
-    as table: UnsafePointer<MessageTable>,
+    as table: UnsafePointer<_MessageTable>,
     _ options: JSONEncodingOptions
 ) throws(MessageError) -> String {
     try JSONText.printed(options) {
@@ -170,7 +170,7 @@ extension Message {
 
 @usableFromInline func jsonBytes(
     of message: UnsafeRawPointer,
-    as table: UnsafePointer<MessageTable>,
+    as table: UnsafePointer<_MessageTable>,
     _ options: JSONEncodingOptions
 ) throws(MessageError) -> [UInt8] {
     try JSONText.printed(options) {
@@ -217,7 +217,7 @@ private struct JSONText: ~Copyable {
         return try outcome.get()
     }
 
-    mutating func print(_ message: UnsafeRawPointer, as table: UnsafePointer<MessageTable>) -> Bool {
+    mutating func print(_ message: UnsafeRawPointer, as table: UnsafePointer<_MessageTable>) -> Bool {
         lifeline_json_print(table, message, options, &text, &failure)
     }
 
@@ -233,13 +233,13 @@ private struct JSONText: ~Copyable {
 /// Reads messages from JSON, one after the other.
 @usableFromInline struct JSONReader {
     private let bytes: UnsafeRawBufferPointer
-    private let table: UnsafePointer<MessageTable>
+    private let table: UnsafePointer<_MessageTable>
     private var offset = 0
     /// How many bytes the messages may take; nil before the first one.
     private var budget: Int?
 
     /// - Parameter table: that of the messages.
-    @usableFromInline init(_ bytes: UnsafeRawBufferPointer, as table: UnsafePointer<MessageTable>) throws(MessageError)
+    @usableFromInline init(_ bytes: UnsafeRawBufferPointer, as table: UnsafePointer<_MessageTable>) throws(MessageError)
     {
         self.bytes = bytes
         self.table = table
@@ -250,7 +250,7 @@ private struct JSONText: ~Copyable {
     /// The next message, whose type must be that of the table.
     @inlinable mutating func message<M: Message>(_ options: JSONDecodingOptions) throws(MessageError) -> M {
         let (storage, message) = try messageInStorage(options)
-        return M(_message: MessageReference(storage: storage, fields: message.assumingMemoryBound(to: M._Fields.self)))
+        return M(_message: _MessageReference(storage: storage, fields: message.assumingMemoryBound(to: M._Fields.self)))
     }
 
     /// The next message of several.
@@ -260,7 +260,7 @@ private struct JSONText: ~Copyable {
     ) throws(MessageError) -> M {
         let (storage, message) = try messageInStorage(options, isOneOfMany: true)
         let fields = message.assumingMemoryBound(to: M._Fields.self)
-        let result = M(_message: MessageReference(storage: storage, fields: fields))
+        let result = M(_message: _MessageReference(storage: storage, fields: fields))
         if !partial { try result._requireInitialized() }
         return result
     }
@@ -268,14 +268,14 @@ private struct JSONText: ~Copyable {
     @usableFromInline mutating func messageInStorage(
         _ options: JSONDecodingOptions,
         isOneOfMany: Bool = false
-    ) throws(MessageError) -> (MessageStorage, UnsafeMutableRawPointer) {
+    ) throws(MessageError) -> (_MessageStorage, UnsafeMutableRawPointer) {
         let bytes = bytes
         var offset = offset
-        var budget = budget ?? MessageStorage.byteBudget(forTextOf: bytes.count, limit: options.memoryLimit)
+        var budget = budget ?? _MessageStorage.byteBudget(forTextOf: bytes.count, limit: options.memoryLimit)
         defer { (self.offset, self.budget) = (offset, budget) }
         // About half of text is names and punctuation, which take nothing. How long each of several is, nobody knows.
         let expected = isOneOfMany ? 64 : min((bytes.count - offset) / 2, 4_096)
-        return try MessageStorage.created(as: table, expecting: expected, in: .json, within: &budget) {
+        return try _MessageStorage.created(as: table, expecting: expected, in: .json, within: &budget) {
             arena,
             message,
             failure in

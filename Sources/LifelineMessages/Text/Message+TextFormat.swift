@@ -27,10 +27,10 @@ extension Message {
         options: TextFormatDecodingOptions = TextFormatDecodingOptions()
     ) throws(MessageError) {
         let (storage, message) = try withContiguousBytes(of: text.utf8) { (bytes) throws(MessageError) in
-            try MessageStorage.parse(textFormat: bytes, as: Self._table, options)
+            try _MessageStorage.parse(textFormat: bytes, as: Self._table, options)
         }
         self.init(
-            _message: MessageReference(storage: storage, fields: message.assumingMemoryBound(to: Self._Fields.self))
+            _message: _MessageReference(storage: storage, fields: message.assumingMemoryBound(to: Self._Fields.self))
         )
         if !partial { try _requireInitialized() }
     }
@@ -73,7 +73,7 @@ public struct TextFormatDecodingOptions: Sendable {
 
 func textFormat(
     of message: UnsafeRawPointer,
-    as table: UnsafePointer<MessageTable>,
+    as table: UnsafePointer<_MessageTable>,
     _ options: TextFormatEncodingOptions
 ) -> String {
     var text = LifelineText()
@@ -113,12 +113,12 @@ extension String {
 
 // MARK: - Parsing
 
-extension MessageStorage {
+extension _MessageStorage {
     @usableFromInline static func parse(
         textFormat bytes: UnsafeRawBufferPointer,
-        as table: UnsafePointer<MessageTable>,
+        as table: UnsafePointer<_MessageTable>,
         _ options: TextFormatDecodingOptions
-    ) throws(MessageError) -> (MessageStorage, UnsafeMutableRawPointer) {
+    ) throws(MessageError) -> (_MessageStorage, UnsafeMutableRawPointer) {
         guard bytes.count <= Int(Int32.max) else { throw MessageError(tooLarge: table) }
         var budget = byteBudget(forTextOf: bytes.count, limit: options.memoryLimit)
         // About half of text is names and punctuation, which take nothing.
@@ -149,18 +149,18 @@ extension MessageStorage {
     ///   - byteCount: how many bytes the message probably takes beside its struct.
     ///   - budget: how many it may take; is lowered by what it does.
     static func created(
-        as table: UnsafePointer<MessageTable>,
+        as table: UnsafePointer<_MessageTable>,
         expecting byteCount: Int,
         in format: TextualFormat,
         within budget: inout Int,
         _ parse: (UnsafeMutablePointer<LifelineArena>, UnsafeMutableRawPointer, inout LifelineFailure) -> Bool
-    ) throws(MessageError) -> (MessageStorage, UnsafeMutableRawPointer) {
+    ) throws(MessageError) -> (_MessageStorage, UnsafeMutableRawPointer) {
         let size = Int(table.pointee.size) + byteCount
         budget -= size + overhead
         var failure = LifelineFailure()
         (failure.status, failure.message) = (LIFELINE_OUT_OF_MEMORY, table)
         if budget < 0 { throw MessageError(failure, in: format) }
-        let storage = MessageStorage.create(byteCount: size)
+        let storage = _MessageStorage.create(byteCount: size)
         let arena = storage.arena
         arena.pointee.budget = lifeline_arena_budget(budget)
         guard let message = lifeline_message_create(table, arena), parse(arena, message, &failure) else {
@@ -168,7 +168,7 @@ extension MessageStorage {
         }
         let blocks = lifeline_arena_block_bytes(arena)
         budget -= blocks
-        arena.pointee.budget = MessageStorage.allowance(forSize: blocks)
+        arena.pointee.budget = _MessageStorage.allowance(forSize: blocks)
         return (storage, message)
     }
 }
