@@ -433,6 +433,8 @@ let interop: [Target] = [
     ),
     // The client and server that Autobahn's WebSocket test suite talks to.
     program("AutobahnPeer", path: "Tests/AutobahnPeer", "Lifeline", .argumentParser, .logging),
+    // What codegen/check-schemas does with the schemas that others have published.
+    program("SchemaRoundTrip", path: "Tests/SchemaRoundTrip", "LifelineMessages", "LifelineReflection"),
 ]
 
 // MARK: - Tests/: faults of real networks
