@@ -364,7 +364,7 @@ static bool parse_named(TextParser *parser, const LifelineMessageTable *table, v
         if (!lifeline_text_read_url(&parser->input, &name)) {
             return fail(parser, LIFELINE_SYNTAX) || fail_in(parser, table, 0);
         }
-        bool is_extension;
+        bool is_extension = false;
         if (!parse_extension(parser, table, name, seen, &is_extension)) return false;
         if (is_extension) return true;
         if (parser->options->ignore_unknown_fields) return skip_unknown(parser) || fail_in(parser, table, 0);

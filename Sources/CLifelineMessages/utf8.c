@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#if defined(__x86_64__)
-#define LIFELINE_MAY_HAVE_SSSE3 1
-#include "utf8_ssse3.h"
+#if defined(__x86_64__) || defined(__aarch64__)
+#define LIFELINE_MAY_HAVE_VECTORS 1
+#include "utf8_vectors.h"
 #endif
 
 static inline bool is_continuation(uint8_t byte) {
@@ -52,8 +52,8 @@ bool lifeline_is_utf8_by_table(const uint8_t *bytes, size_t count) {
 }
 
 bool lifeline_is_utf8(const uint8_t *bytes, size_t count) {
-#if defined(LIFELINE_MAY_HAVE_SSSE3)
-    if (count >= 16 && __builtin_cpu_supports("ssse3")) return lifeline_is_utf8_by_ssse3(bytes, count);
+#if defined(LIFELINE_MAY_HAVE_VECTORS)
+    if (count >= 16 && lifeline_has_vectors()) return lifeline_is_utf8_by_vectors(bytes, count);
 #endif
     return lifeline_is_utf8_by_table(bytes, count);
 }

@@ -1,20 +1,69 @@
-// Checks UTF-8 sixteen bytes at a time, on x86 processors with SSSE3 (all since 2006): the algorithm of Keiser and
-// Lemire, "Validating UTF-8 in less than one instruction per byte" (2021), https://arxiv.org/abs/2010.03090.
+// Checks UTF-8 sixteen bytes at a time, on x86 processors with SSSE3 (all since 2006) and on 64-bit Arm: the algorithm of
+// Keiser and Lemire, "Validating UTF-8 in less than one instruction per byte" (2021), https://arxiv.org/abs/2010.03090.
 //
 // Three half bytes decide whether two neighbouring bytes may stand in their order: both halves of the first and the
 // upper half of the second. A table for each half says, as a set of bits, which errors it allows for. There is an error
 // when all three allow for it. Only one question needs more than two bytes: whether a third or fourth byte is a
 // continuation. It has a bit of its own, which is set where a continuation follows another.
-#ifndef LIFELINE_UTF8_SSSE3_H
-#define LIFELINE_UTF8_SSSE3_H
+#ifndef LIFELINE_UTF8_VECTORS_H
+#define LIFELINE_UTF8_VECTORS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+typedef uint8_t LifelineVector __attribute__((vector_size(16)));
+
+// MARK: What the processors name differently
+
+#if defined(__x86_64__)
+
 #include <tmmintrin.h>
 
-#define LIFELINE_SSSE3 static inline __attribute__((target("ssse3"), always_inline))
+#define LIFELINE_VECTOR __attribute__((target("ssse3")))
+
+static inline bool lifeline_has_vectors(void) {
+    return __builtin_cpu_supports("ssse3");
+}
+
+// The bytes that stand `count` before those of `block`, where `previous` stands before it.
+#define LIFELINE_BYTES_BEFORE(count, block, previous) \
+    ((LifelineVector)_mm_alignr_epi8((__m128i)(block), (__m128i)(previous), 16 - (count)))
+
+// For each byte, which is below 16, the one of `table` at that place.
+LIFELINE_VECTOR static inline LifelineVector lifeline_look_up(LifelineVector table, LifelineVector places) {
+    return (LifelineVector)_mm_shuffle_epi8((__m128i)table, (__m128i)places);
+}
+
+// Differences below zero are zero.
+LIFELINE_VECTOR static inline LifelineVector lifeline_subtract(LifelineVector left, LifelineVector right) {
+    return (LifelineVector)_mm_subs_epu8((__m128i)left, (__m128i)right);
+}
+
+#else
+
+#include <arm_neon.h>
+
+#define LIFELINE_VECTOR
+
+static inline bool lifeline_has_vectors(void) {
+    return true;
+}
+
+#define LIFELINE_BYTES_BEFORE(count, block, previous) ((LifelineVector)vextq_u8(previous, block, 16 - (count)))
+
+static inline LifelineVector lifeline_look_up(LifelineVector table, LifelineVector places) {
+    return vqtbl1q_u8(table, places);
+}
+
+static inline LifelineVector lifeline_subtract(LifelineVector left, LifelineVector right) {
+    return vqsubq_u8(left, right);
+}
+
+#endif
+
+// MARK: The algorithm
 
 enum {
     TOO_SHORT = 1 << 0,       // a lead byte, and no continuation
@@ -31,59 +80,57 @@ enum {
 };
 
 // For each byte of `block`, the errors between it and the byte before: none when no bit is set.
-LIFELINE_SSSE3 __m128i lifeline_utf8_errors(__m128i block, __m128i previous_block) {
-    const __m128i by_first_high = _mm_setr_epi8(
-        TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG,          // ASCII
-        (char)CONTINUATIONS, (char)CONTINUATIONS, (char)CONTINUATIONS, (char)CONTINUATIONS,      // continuations
-        TOO_SHORT | OVERLONG_2, TOO_SHORT,                                                       // leads of two,
-        TOO_SHORT | OVERLONG_3 | SURROGATE, TOO_SHORT | TOO_LARGE | TOO_LARGE_1000 | OVERLONG_4  // three and four
-    );
-    const char over_f4 = (char)(ANY_LOW | TOO_LARGE | TOO_LARGE_1000);
-    const __m128i by_first_low = _mm_setr_epi8(
-        (char)(ANY_LOW | OVERLONG_3 | OVERLONG_2 | OVERLONG_4), (char)(ANY_LOW | OVERLONG_2), (char)ANY_LOW,
-        (char)ANY_LOW, (char)(ANY_LOW | TOO_LARGE), over_f4, over_f4, over_f4, over_f4, over_f4, over_f4, over_f4,
-        over_f4, (char)(ANY_LOW | TOO_LARGE | TOO_LARGE_1000 | SURROGATE), over_f4, over_f4);
-    const char below_90 = (char)(TOO_LONG | OVERLONG_2 | CONTINUATIONS | OVERLONG_3 | TOO_LARGE_1000 | OVERLONG_4);
-    const char below_a0 = (char)(TOO_LONG | OVERLONG_2 | CONTINUATIONS | OVERLONG_3 | TOO_LARGE);
-    const char below_c0 = (char)(TOO_LONG | OVERLONG_2 | CONTINUATIONS | SURROGATE | TOO_LARGE);
-    const __m128i by_second_high = _mm_setr_epi8(
-        TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, below_90, below_a0,
-        below_c0, below_c0, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT);
-    const __m128i low_half = _mm_set1_epi8(0x0F);
+LIFELINE_VECTOR static inline LifelineVector lifeline_utf8_errors(LifelineVector block, LifelineVector previous_block) {
+    const LifelineVector by_first_high = {
+        TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG,  // ASCII
+        CONTINUATIONS, CONTINUATIONS, CONTINUATIONS, CONTINUATIONS,                      // continuations
+        TOO_SHORT | OVERLONG_2, TOO_SHORT,                                               // leads of two,
+        TOO_SHORT | OVERLONG_3 | SURROGATE, TOO_SHORT | TOO_LARGE | TOO_LARGE_1000 | OVERLONG_4,  // three and four
+    };
+    enum { OVER_F4 = ANY_LOW | TOO_LARGE | TOO_LARGE_1000 };
+    const LifelineVector by_first_low = {
+        ANY_LOW | OVERLONG_3 | OVERLONG_2 | OVERLONG_4, ANY_LOW | OVERLONG_2, ANY_LOW, ANY_LOW, ANY_LOW | TOO_LARGE,
+        OVER_F4, OVER_F4, OVER_F4, OVER_F4, OVER_F4, OVER_F4, OVER_F4, OVER_F4, OVER_F4 | SURROGATE, OVER_F4, OVER_F4,
+    };
+    enum {
+        CONTINUATION = TOO_LONG | OVERLONG_2 | CONTINUATIONS,
+        BELOW_90 = CONTINUATION | OVERLONG_3 | TOO_LARGE_1000 | OVERLONG_4,
+        BELOW_A0 = CONTINUATION | OVERLONG_3 | TOO_LARGE,
+        BELOW_C0 = CONTINUATION | SURROGATE | TOO_LARGE,
+    };
+    const LifelineVector by_second_high = {
+        TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT,
+        BELOW_90, BELOW_A0, BELOW_C0, BELOW_C0, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT,
+    };
 
-    __m128i first = _mm_alignr_epi8(block, previous_block, 15);  // the byte before each
-    __m128i first_high = _mm_and_si128(_mm_srli_epi16(first, 4), low_half);
-    __m128i second_high = _mm_and_si128(_mm_srli_epi16(block, 4), low_half);
-    __m128i errors = _mm_and_si128(
-        _mm_and_si128(
-            _mm_shuffle_epi8(by_first_high, first_high),
-            _mm_shuffle_epi8(by_first_low, _mm_and_si128(first, low_half))),
-        _mm_shuffle_epi8(by_second_high, second_high));
+    LifelineVector first = LIFELINE_BYTES_BEFORE(1, block, previous_block);
+    LifelineVector errors = lifeline_look_up(by_first_high, first >> 4) & lifeline_look_up(by_first_low, first & 0x0F)
+                            & lifeline_look_up(by_second_high, block >> 4);
 
     // A third or fourth byte is due two bytes behind one from E0 on, and three bytes behind one from F0 on.
-    __m128i two_before = _mm_alignr_epi8(block, previous_block, 14);
-    __m128i three_before = _mm_alignr_epi8(block, previous_block, 13);
-    __m128i third = _mm_subs_epu8(two_before, _mm_set1_epi8(0xE0 - 0x80));
-    __m128i fourth = _mm_subs_epu8(three_before, _mm_set1_epi8(0xF0 - 0x80));
-    __m128i due = _mm_and_si128(_mm_or_si128(third, fourth), _mm_set1_epi8((char)CONTINUATIONS));
-    return _mm_xor_si128(errors, due);
+    const LifelineVector zero = {0};
+    LifelineVector third = lifeline_subtract(LIFELINE_BYTES_BEFORE(2, block, previous_block), zero + (0xE0 - 0x80));
+    LifelineVector fourth = lifeline_subtract(LIFELINE_BYTES_BEFORE(3, block, previous_block), zero + (0xF0 - 0x80));
+    return errors ^ ((third | fourth) & CONTINUATIONS);
 }
 
-static __attribute__((target("ssse3"))) bool lifeline_is_utf8_by_ssse3(const uint8_t *bytes, size_t count) {
-    __m128i errors = _mm_setzero_si128();
-    __m128i previous = _mm_setzero_si128();
+LIFELINE_VECTOR static bool lifeline_is_utf8_by_vectors(const uint8_t *bytes, size_t count) {
+    LifelineVector errors = {0};
+    LifelineVector previous = {0};
+    LifelineVector block;
     size_t index = 0;
-    for (; count - index >= 16; index += 16) {
-        __m128i block = _mm_loadu_si128((const __m128i *)(const void *)(bytes + index));
-        errors = _mm_or_si128(errors, lifeline_utf8_errors(block, previous));
+    for (; count - index >= sizeof block; index += sizeof block) {
+        memcpy(&block, bytes + index, sizeof block);
+        errors |= lifeline_utf8_errors(block, previous);
         previous = block;
     }
     // The rest, followed by zeros, before which an incomplete sequence is too short.
-    uint8_t rest[16] = {0};
-    memcpy(rest, bytes + index, count - index);
-    __m128i block = _mm_loadu_si128((const __m128i *)(const void *)rest);
-    errors = _mm_or_si128(errors, lifeline_utf8_errors(block, previous));
-    return _mm_movemask_epi8(_mm_cmpeq_epi8(errors, _mm_setzero_si128())) == 0xFFFF;
+    block = (LifelineVector){0};
+    memcpy(&block, bytes + index, count - index);
+    errors |= lifeline_utf8_errors(block, previous);
+    uint64_t halves[2];
+    memcpy(halves, &errors, sizeof halves);
+    return (halves[0] | halves[1]) == 0;
 }
 
 #endif

@@ -8,6 +8,10 @@
 #include "types.h"
 #include "wire.h"
 
+// They are in no header that others may include.
+extern "C" bool lifeline_is_utf8(const uint8_t *bytes, size_t count);
+extern "C" bool lifeline_is_utf8_by_table(const uint8_t *bytes, size_t count);
+
 namespace differential {
 
 namespace {
@@ -185,6 +189,16 @@ EngineResult run_engine(
                               || !lifeline_extensions_check(table, message, &types, false, &options, &missing);
     result.broken_law = broken_law(table, message, result.encoded, path, accept_malformed_text);
     return result;
+}
+
+bool utf8_checks_agree(std::string_view input) {
+    const auto *bytes = reinterpret_cast<const uint8_t *>(input.data());
+    size_t step = 1 + input.size() / 32;
+    for (size_t start = 0; start < input.size(); start += step) {
+        size_t count = input.size() - start;
+        if (lifeline_is_utf8(bytes + start, count) != lifeline_is_utf8_by_table(bytes + start, count)) return false;
+    }
+    return true;
 }
 
 const char *name_of(LifelineStatus status) {

@@ -1,5 +1,4 @@
 // The command line: reads the options, runs the tests, prints what came out.
-#include <sanitizer/common_interface_defs.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -12,6 +11,7 @@
 #include <google/protobuf/stubs/logging.h>
 
 #include "check.h"
+#include "crash.h"
 #include "engine.h"
 #include "fixed_cases.h"
 #include "generator.h"
@@ -76,7 +76,7 @@ Options parse_options(int count, char **arguments) {
     return options;
 }
 
-// What a sanitizer's report is followed by.
+// What the report of a crash is followed by.
 const MessageType *current_type = nullptr;
 std::string_view current_input;
 
@@ -99,7 +99,7 @@ Verdict checked(const MessageType &type, const std::string &input) {
 
 void print_current() {
     if (current_type == nullptr) return;
-    std::cerr << "A sanitizer stopped the run at this input of a " << current_type->name << ":\n";
+    std::cerr << "The run crashed at this input of a " << current_type->name << ":\n";
     print_replay(std::cerr, *current_type, current_input);
 }
 
@@ -244,7 +244,7 @@ private:
 
 template <typename FormatRun>
 int run_textual(const Options &options, const std::string &oracle_script, const std::filesystem::path &descriptors) {
-    __sanitizer_set_death_callback(print_current_text);
+    call_before_crash(print_current_text);
     std::vector<MessageType> types = load_types(descriptors);
     Oracle oracle(oracle_script, descriptors);
     FormatRun run(std::move(types), oracle, options.seed);
@@ -260,7 +260,7 @@ int run(int count, char **arguments) {
     auto descriptors = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "protos.binpb";
     if (!options.json_oracle.empty()) return run_textual<JSONRun>(options, options.json_oracle, descriptors);
     if (!options.text_oracle.empty()) return run_textual<TextRun>(options, options.text_oracle, descriptors);
-    __sanitizer_set_death_callback(print_current);
+    call_before_crash(print_current);
     Run run(options, load_types(descriptors));
     if (!options.replayed_type.empty()) return run.replay();
     if (!options.fixed_cases.empty()) run.run_fixed_cases();

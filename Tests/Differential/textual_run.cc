@@ -65,7 +65,7 @@ std::string describe(const Parsed &parsed) {
 
 void print_current_text() {
     if (current_type == nullptr) return;
-    std::cerr << "A sanitizer stopped the run at this text, or message, of a " << current_type->name << ":\n";
+    std::cerr << "The run crashed at this text, or message, of a " << current_type->name << ":\n";
     if (current_text->size() > 50'000) {
         std::cerr << "  of " << current_text->size() << " bytes\n";
         return;

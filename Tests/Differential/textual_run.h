@@ -120,7 +120,7 @@ std::string visible(const std::string &text);
 std::string describe(const Parsed &parsed);
 std::string describe(const OracleAnswer &answer);
 
-// Prints the text that was tested when a sanitizer ended the process.
+// Prints the text that was tested when the process crashed.
 void print_current_text();
 
 }  // namespace differential
