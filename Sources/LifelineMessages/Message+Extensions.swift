@@ -45,33 +45,48 @@ extension Message {
     /// Forgets an extension; it then reads as its default.
     public mutating func clearExtension<Extension: MessageExtension>(_: Extension.Type)
     where Extension._Extended == Self {
-        if hasUnknownFields { write(Extension()) }
+        if _message.hasUnknownFields { write(Extension()) }
     }
 
     /// Nil when the extension is absent.
     private func read<Extension: MessageExtension>(_: Extension.Type) -> Extension? {
+        guard let (storage, content) = _message.extensionContent(as: Extension._table) else { return nil }
+        let fields = content.assumingMemoryBound(to: Extension._Fields.self)
+        return Extension(_message: _MessageReference(storage: storage, fields: fields))
+    }
+
+    private mutating func write<Extension: MessageExtension>(_ content: Extension) {
+        _message.setExtension(content._message.fields, as: Extension._table, in: Self._table)
+        extendLifetime(content)
+    }
+}
+
+extension _MessageReference {
+    /// The extension that the table describes, as a message of that table; nil when it is absent.
+    func extensionContent(
+        as table: UnsafePointer<_MessageTable>
+    ) -> (storage: _MessageStorage, fields: UnsafeMutableRawPointer)? {
         guard hasUnknownFields else { return nil }
         let storage = _MessageStorage.create(byteCount: 256)
         let limit = DecodingOptions().memoryLimit + 3 * unknownByteCount
         storage.arena.pointee.budget = lifeline_arena_budget(limit)
-        storage.arena.pointee.may_hold_malformed_text = _message.mayHoldMalformedText
-        let content = lifeline_extension_read(Extension._table, _message.fields, storage.arena)
+        storage.arena.pointee.may_hold_malformed_text = mayHoldMalformedText
+        let content = lifeline_extension_read(table, fields, storage.arena)
         extendLifetime(self)
         guard let content else { return nil }
         let size = lifeline_arena_block_bytes(storage.arena)
         storage.arena.pointee.budget = _MessageStorage.allowance(forSize: size)
-        return Extension(
-            _message: _MessageReference(
-                storage: storage,
-                fields: content.assumingMemoryBound(to: Extension._Fields.self)
-            )
-        )
+        return (storage, content)
     }
 
-    private mutating func write<Extension: MessageExtension>(_ content: Extension) {
-        let fields = _message.mutableFields(as: Self._table)
-        _message.withStorage { $0.write(content._message.fields, as: Extension._table, toExtensionsOf: fields) }
-        extendLifetime(content)
+    /// Replaces an extension by `content`, of the extension's table, or removes it where `content` has no field set.
+    mutating func setExtension(
+        _ content: UnsafeRawPointer,
+        as table: UnsafePointer<_MessageTable>,
+        in own: UnsafePointer<_MessageTable>
+    ) {
+        let fields = mutableFields(as: own)
+        withStorage { $0.write(content, as: table, toExtensionsOf: fields) }
     }
 }
 
@@ -108,13 +123,25 @@ extension Message {
         partial: Bool = false,
         options: DecodingOptions = DecodingOptions()
     ) throws(MessageError) {
+        defer { extendLifetime(self) }
+        try extensions.check(_message.fields, as: Self._table, partial: partial, options: options)
+    }
+}
+
+extension MessageRegistry {
+    /// Checks the content of extensions in a message and below it.
+    func check(
+        _ message: UnsafeRawPointer,
+        as table: UnsafePointer<_MessageTable>,
+        partial: Bool,
+        options: DecodingOptions
+    ) throws(MessageError) {
         var failure = LifelineFailure()
         var options = LifelineDecodeOptions(options)
-        let isValid = extensions.withCTypes { types in
+        let isValid = withCTypes { types in
             var types = types
-            return lifeline_extensions_check(Self._table, _message.fields, &types, partial, &options, &failure)
+            return lifeline_extensions_check(table, message, &types, partial, &options, &failure)
         }
-        extendLifetime(self)
-        if !isValid { throw MessageError(failure, as: Self._table) }
+        if !isValid { throw MessageError(failure, as: table) }
     }
 }

@@ -3,17 +3,16 @@ internal import CProtobufC
 extension Message {
     /// The fields that the message type does not know, with their tags, as they stood in the input. They are written
     /// again, after all others, when the message is encoded. Extensions are among them.
-    public var unknownFields: [UInt8] {
-        defer { extendLifetime(self) }
-        return base.unknownFieldBytes
-    }
+    public var unknownFields: [UInt8] { _message.unknownFields }
 
     /// Removes the fields that the message type does not know, extensions with them, but not those of submessages.
     public mutating func removeUnknownFields() {
-        guard base.n_unknown_fields > 0 else { return }
-        let fields = UnsafeMutableRawPointer(_message.mutableFields(as: Self._table))
-        fields.assumingMemoryBound(to: ProtobufCMessage.self).pointee.n_unknown_fields = 0
+        _message.removeUnknownFields(as: Self._table)
     }
+}
+
+extension _MessageReference {
+    var hasUnknownFields: Bool { base.n_unknown_fields > 0 }
 
     /// The bytes of unknown fields, without the tags of some.
     var unknownByteCount: Int {
@@ -22,19 +21,22 @@ extension Message {
         return fields.reduce(0) { $0 + $1.len }
     }
 
-    var hasUnknownFields: Bool { base.n_unknown_fields > 0 }
+    mutating func removeUnknownFields(as table: UnsafePointer<_MessageTable>) {
+        guard hasUnknownFields else { return }
+        let fields = UnsafeMutableRawPointer(mutableFields(as: table))
+        fields.assumingMemoryBound(to: ProtobufCMessage.self).pointee.n_unknown_fields = 0
+    }
 
     /// The base that every struct of protobuf-c begins with.
     private var base: ProtobufCMessage {
         defer { extendLifetime(self) }
-        return UnsafeRawPointer(_message.fields).assumingMemoryBound(to: ProtobufCMessage.self).pointee
+        return UnsafeRawPointer(fields).assumingMemoryBound(to: ProtobufCMessage.self).pointee
     }
-}
 
-extension ProtobufCMessage {
-    var unknownFieldBytes: [UInt8] {
+    var unknownFields: [UInt8] {
+        defer { extendLifetime(self) }
         var bytes: [UInt8] = []
-        for field in UnsafeBufferPointer(start: unknown_fields, count: Int(n_unknown_fields)) {
+        for field in UnsafeBufferPointer(start: base.unknown_fields, count: Int(base.n_unknown_fields)) {
             let tag = UInt64(field.tag) << 3 | UInt64(field.wire_type.rawValue)
             bytes += [UInt8](unsafeUninitializedCapacity: 10) { memory, count in
                 count = writeVarint(tag, to: UnsafeMutableRawBufferPointer(memory))

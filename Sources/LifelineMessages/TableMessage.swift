@@ -134,14 +134,36 @@ extension TableMessage {
         if let error = table.missingRequiredField(in: memory) { throw error }
     }
 
-    package var unknownFields: [UInt8] {
-        defer { extendLifetime(reference) }
-        return reference.fields.pointee.unknownFieldBytes
-    }
+    package var unknownFields: [UInt8] { reference.unknownFields }
 
     package mutating func removeUnknownFields() {
-        guard reference.pointee.n_unknown_fields > 0 else { return }
-        reference.mutableFields(as: table).pointee.n_unknown_fields = 0
+        reference.removeUnknownFields(as: table)
+    }
+}
+
+// MARK: - Extensions
+
+extension TableMessage {
+    /// The extension that the table describes, as a message of that table: an empty one when it is absent.
+    package func extensionContent(as table: UnsafePointer<_MessageTable>) -> TableMessage {
+        guard let (storage, fields) = reference.extensionContent(as: table) else { return TableMessage(table) }
+        return TableMessage(table, storage, fields)
+    }
+
+    /// Replaces an extension by `content`, of the extension's table, or removes it where `content` has no field set.
+    package mutating func setExtension(_ content: TableMessage) {
+        reference.setExtension(content.memory, as: content.table, in: table)
+        extendLifetime(content)
+    }
+
+    /// Checks the content of extensions: see ``Message/checkExtensions(_:partial:options:)``.
+    package func checkExtensions(
+        _ extensions: MessageRegistry,
+        partial: Bool,
+        options: DecodingOptions
+    ) throws(MessageError) {
+        defer { extendLifetime(reference) }
+        try extensions.check(memory, as: table, partial: partial, options: options)
     }
 }
 

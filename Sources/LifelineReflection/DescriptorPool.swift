@@ -173,6 +173,19 @@ extension DescriptorPool {
         return nil
     }
 
+    /// All extensions of a message.
+    public func extensions(of message: MessageDescriptor) -> [FieldDescriptor] {
+        extensions.filter { $0.containingType?.fullName == message.fullName }
+    }
+
+    /// All extensions of all messages.
+    var extensions: [FieldDescriptor] {
+        storages.flatMap { storage in
+            storage.fields.indices.lazy.filter { storage.fields[$0].isExtension }
+                .map { FieldDescriptor(storage: storage, index: $0) }
+        }
+    }
+
     private func symbol(named name: String) -> (DescriptorStorage.Symbol, DescriptorStorage)? {
         for storage in storages.reversed() {
             if let symbol = storage.symbols[name] { return (symbol, storage) }

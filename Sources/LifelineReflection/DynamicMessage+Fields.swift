@@ -25,9 +25,9 @@ extension DynamicMessage {
     public subscript(number number: Int) -> FieldValue? { descriptor.field(number: number).map { self[$0] } }
 
     /// The value of a field, which must be of this message's type: its default when it is not set, and for a submessage
-    /// an empty one.
+    /// an empty one. Fields may be extensions here and below.
     public subscript(field: FieldDescriptor) -> FieldValue {
-        let entry = entry(of: field)
+        let (content, entry) = holder(of: field)
         if field.isMap {
             return .map(
                 Dictionary(
@@ -36,7 +36,13 @@ extension DynamicMessage {
                 )
             )
         }
-        if field.isRepeated { return .list((0..<content.count(of: entry)).map { element(of: field, at: $0) }) }
+        if field.isRepeated {
+            return .list(
+                (0..<content.count(of: entry)).map { index in
+                    content.withValue(of: entry, at: index) { load($0, as: field, in: $1) }
+                }
+            )
+        }
         guard content.isPresent(entry) else {
             return field.defaultValue ?? .message(DynamicMessage(messageType(of: field)))
         }
@@ -54,7 +60,6 @@ extension DynamicMessage {
     ///   descriptor, or a number that a closed enum does not declare; `unknownField` for a field of another message.
     public mutating func set(_ field: FieldDescriptor, to value: FieldValue) throws(MessageError) {
         try checkMembership(of: field)
-        let entry = entry(of: field)
         switch value {
         case .map(let entries) where field.isMap:
             guard let (key, mapped) = keyAndValue(of: field) else { return }
@@ -62,39 +67,51 @@ extension DynamicMessage {
                 try check(newKey, for: key)
                 try check(newValue, for: mapped)
             }
-            content.clear(entry)
+            clear(field)
             let sorted = entries.sorted { $0.key.precedes($1.key) }
             for (index, (newKey, newValue)) in sorted.enumerated() {
                 insert(newKey, newValue, into: field, at: index)
             }
         case .list(let elements) where field.isRepeated && !field.isMap:
             for element in elements { try check(element, for: field) }
-            content.clear(entry)
-            for (index, element) in elements.enumerated() {
-                content.insert(into: entry, at: index) { Self.store(element, at: $0, as: field.type, in: $1) }
+            change(field) { content, entry in
+                content.clear(entry)
+                for (index, element) in elements.enumerated() {
+                    content.insert(into: entry, at: index) { Self.store(element, at: $0, as: field.type, in: $1) }
+                }
             }
         default:
             if field.isRepeated { throw mismatch(value, field) }
             try check(value, for: field)
-            content.withMutableValue(of: entry) { Self.store(value, at: $0, as: field.type, in: $1) }
+            change(field) { content, entry in
+                content.withMutableValue(of: entry) { Self.store(value, at: $0, as: field.type, in: $1) }
+            }
         }
     }
 
     /// Whether a field of this message's type is set; whether a repeated field or a map has elements.
-    public func has(_ field: FieldDescriptor) -> Bool { content.isPresent(entry(of: field)) }
+    public func has(_ field: FieldDescriptor) -> Bool {
+        let (content, entry) = holder(of: field)
+        return content.isPresent(entry)
+    }
 
     /// Whether the field with this name is set. False when the type has no such field.
     public func has(_ name: String) -> Bool { descriptor.field(named: name).map(has) ?? false }
 
     /// Clears a field of this message's type; it then reads as its default.
     public mutating func clear(_ field: FieldDescriptor) {
-        content.clear(entry(of: field))
+        change(field) { content, entry in content.clear(entry) }
     }
 
-    /// The fields that are set, in the order of their numbers.
+    /// The fields that are set, in the order of their numbers, without extensions: ``presentExtensions(of:)``.
     public var presentFields: [FieldDescriptor] {
         let table = descriptor.table
         return table.fields.indices.filter { content.isPresent(table.pointee.fields + $0) }.map(descriptor.field(at:))
+    }
+
+    /// The extensions that are set, of those that the pool knows.
+    public func presentExtensions(of pool: DescriptorPool) -> [FieldDescriptor] {
+        pool.extensions(of: descriptor).filter { isMember($0) && has($0) }
     }
 
     /// The field of a oneof that is set; nil when none is.
@@ -134,19 +151,22 @@ extension DynamicMessage {
                 message: "\(field.fullName) is no \(index == nil ? "submessage" : "repeated field of messages")."
             )
         }
-        return try content.withMutableMessage(of: entry(of: field), at: index) { content in
-            var message = DynamicMessage(type, content)
-            // Another reference to the storage would make each change a copy.
-            content = TableMessage(type.table)
-            defer { if message.content.table == type.table { content = message.content } }
-            let result = try body(&message)
-            guard message.content.table == type.table else {
-                throw MessageError(
-                    code: .typeMismatch,
-                    message: "\(field.fullName) is \(type.fullName), and cannot be a \(message.descriptor.fullName)."
-                )
+        return try change(field) { holder, entry in
+            try holder.withMutableMessage(of: entry, at: index) { content in
+                var message = DynamicMessage(type, content)
+                // Another reference to the storage would make each change a copy.
+                content = TableMessage(type.table)
+                defer { if message.content.table == type.table { content = message.content } }
+                let result = try body(&message)
+                guard message.content.table == type.table else {
+                    throw MessageError(
+                        code: .typeMismatch,
+                        message:
+                            "\(field.fullName) is \(type.fullName), and cannot be a \(message.descriptor.fullName)."
+                    )
+                }
+                return result
             }
-            return result
         }
     }
 }
@@ -155,20 +175,25 @@ extension DynamicMessage {
 
 extension DynamicMessage {
     /// The number of elements of a repeated field, or of entries of a map.
-    public func count(of field: FieldDescriptor) -> Int { content.count(of: entry(of: field)) }
+    public func count(of field: FieldDescriptor) -> Int {
+        let (content, entry) = holder(of: field)
+        return content.count(of: entry)
+    }
 
     /// The element at `index` of a repeated field, which must be there.
     public func element(of field: FieldDescriptor, at index: Int) -> FieldValue {
         precondition(field.isRepeated && !field.isMap, "\(field.fullName) is no repeated field")
-        return content.withValue(of: entry(of: field), at: index) { load($0, as: field, in: $1) }
+        let (content, entry) = holder(of: field)
+        return content.withValue(of: entry, at: index) { load($0, as: field, in: $1) }
     }
 
     /// Adds an element to a repeated field. Throws as ``set(_:to:)-(FieldDescriptor,_)`` does.
     public mutating func append(_ value: FieldValue, to field: FieldDescriptor) throws(MessageError) {
         try checkElement(value, of: field)
-        let entry = entry(of: field)
-        content.insert(into: entry, at: content.count(of: entry)) {
-            Self.store(value, at: $0, as: field.type, in: $1)
+        change(field) { content, entry in
+            content.insert(into: entry, at: content.count(of: entry)) {
+                Self.store(value, at: $0, as: field.type, in: $1)
+            }
         }
     }
 
@@ -180,15 +205,15 @@ extension DynamicMessage {
         to value: FieldValue
     ) throws(MessageError) {
         try checkElement(value, of: field)
-        content.withMutableElement(of: entry(of: field), at: index) {
-            Self.store(value, at: $0, as: field.type, in: $1)
+        change(field) { content, entry in
+            content.withMutableElement(of: entry, at: index) { Self.store(value, at: $0, as: field.type, in: $1) }
         }
     }
 
     /// Removes the element at `index` of a repeated field, which must be there.
     public mutating func removeElement(of field: FieldDescriptor, at index: Int) {
         precondition(field.isRepeated && !field.isMap, "\(field.fullName) is no repeated field")
-        content.remove(from: entry(of: field), at: index)
+        change(field) { content, entry in content.remove(from: entry, at: index) }
     }
 
     /// The value of a map's key; nil when it has no such key.
@@ -283,14 +308,18 @@ extension DynamicMessage {
         if !isMember(field) {
             throw MessageError(
                 code: .unknownField,
-                message: "\(field.fullName) is no field of this \(descriptor.fullName)"
-                    + (field.isExtension ? "; extensions are among its unknown fields." : ".")
+                message: "\(field.fullName) is no field of this \(descriptor.fullName)."
+                    + (field.containingType?.fullName == descriptor.fullName
+                        ? " It is one of another pool's, for which DynamicMessage.message(as:) makes a copy." : "")
             )
         }
     }
 
     private func isMember(_ field: FieldDescriptor) -> Bool {
-        field.storage === descriptor.storage
+        if field.isExtension {
+            return field.extensionTable != nil && field.containingType?.table == descriptor.table
+        }
+        return field.storage === descriptor.storage
             && descriptor.storage.messages[descriptor.index].fields.contains(field.index)
     }
 
@@ -313,9 +342,7 @@ extension DynamicMessage {
             default: false
             }
         if !isOfType { throw mismatch(value, field) }
-        if case .enumeration(let number) = value, let table = field.containingType?.table,
-            !table.fields[field.tableIndex].canBe(number)
-        {
+        if case .enumeration(let number) = value, let entry = field.tableEntry, !entry.pointee.canBe(number) {
             throw MessageError(
                 code: .unexpectedValue,
                 message: "\(field.fullName) cannot be set to \(number): its enum is closed and has no such value."
@@ -337,10 +364,33 @@ extension DynamicMessage {
         return type
     }
 
-    /// The field's entry in the table.
+    /// The entry in the table of a field that is no extension.
     private func entry(of field: FieldDescriptor) -> TableMessage.Field {
         precondition(isMember(field), "\(field.fullName) is no field of \(descriptor.fullName)")
         return descriptor.table.pointee.fields + field.tableIndex
+    }
+
+    /// The message that holds a field, and the field's entry in its table. An extension is the only field of a message of
+    /// its own, which is decoded for it.
+    private func holder(of field: FieldDescriptor) -> (TableMessage, TableMessage.Field) {
+        guard field.isExtension else { return (content, entry(of: field)) }
+        guard isMember(field), let table = field.extensionTable else {
+            preconditionFailure("\(field.fullName) is no extension of \(descriptor.fullName)")
+        }
+        return (content.extensionContent(as: table), table.pointee.fields)
+    }
+
+    /// Calls `body` with the message that holds a field, to be changed, and the field's entry in its table. An extension
+    /// stays as it was when `body` throws.
+    private mutating func change<Result, Failure: Error>(
+        _ field: FieldDescriptor,
+        _ body: (inout TableMessage, TableMessage.Field) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        guard field.isExtension else { return try body(&content, entry(of: field)) }
+        var (holder, entry) = holder(of: field)
+        let result = try body(&holder, entry)
+        content.setExtension(holder)
+        return result
     }
 }
 

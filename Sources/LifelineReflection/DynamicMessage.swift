@@ -35,13 +35,23 @@ public struct DynamicMessage: Hashable, Sendable {
     /// - Throws: `MessageError`: `typeMismatch` for another full name, or what encoding and decoding throw.
     public func message<M: Message>(as: M.Type = M.self) throws(MessageError) -> M {
         if content.table == M._table { return content.message(as: M.self) }
-        guard descriptor.fullName == M.protoMessageName else {
-            throw MessageError(
-                code: .typeMismatch,
-                message: "This is a \(descriptor.fullName), not a \(M.protoMessageName)."
-            )
-        }
+        try checkName(M.protoMessageName)
         return try M(serializedBytes: content.serializedBytes(partial: true), partial: true)
+    }
+
+    /// The message with another descriptor of the same full name, as another pool has it. It is encoded and decoded,
+    /// unless the descriptor is this message's.
+    ///
+    /// - Throws: `MessageError`: `typeMismatch` for another full name, or what encoding and decoding throw.
+    public func message(as type: MessageDescriptor) throws(MessageError) -> DynamicMessage {
+        if content.table == type.table { return self }
+        try checkName(type.fullName)
+        return try DynamicMessage(type, serializedBytes: content.serializedBytes(partial: true), partial: true)
+    }
+
+    private func checkName(_ name: String) throws(MessageError) {
+        if descriptor.fullName == name { return }
+        throw MessageError(code: .typeMismatch, message: "This is a \(descriptor.fullName), not a \(name).")
     }
 
     /// Two messages are equal when they have the same descriptor, and the same fields present with the same values, as
@@ -126,6 +136,16 @@ extension DynamicMessage {
     /// Whether every `required` field is set, in this message and in all below it.
     public var isInitialized: Bool { content.isInitialized }
 
+    /// Checks the content of extensions, here and below. See `Message.checkExtensions(_:partial:options:)`; a pool's are
+    /// in `MessageRegistry(pool)`.
+    public func checkExtensions(
+        _ extensions: MessageRegistry,
+        partial: Bool = false,
+        options: DecodingOptions = DecodingOptions()
+    ) throws(MessageError) {
+        try content.checkExtensions(extensions, partial: partial, options: options)
+    }
+
     /// The fields that the message type does not know, with their tags: extensions are among them.
     public var unknownFields: [UInt8] { content.unknownFields }
 
@@ -202,5 +222,29 @@ extension DynamicMessage: CustomDebugStringConvertible {
     public var debugDescription: String {
         let text = textFormatString()
         return text.isEmpty ? "\(descriptor.fullName) {}" : "\(descriptor.fullName) {\n\(text)}"
+    }
+}
+
+// MARK: - Extensions of generated messages
+
+extension Message {
+    /// The value of an extension that is known only at run time, such as a custom option; nil when it is not set.
+    ///
+    ///     let isSecret = try field.options.value(ofExtension: secret)?.boolValue ?? false
+    ///
+    /// An extension of a pool that has its own descriptor of this message is read from a copy: encoded, and decoded.
+    ///
+    /// - Throws: `MessageError`: `unknownField` for a field that is no extension of this message, or what encoding and
+    ///   decoding throw.
+    public func value(ofExtension field: FieldDescriptor) throws(MessageError) -> FieldValue? {
+        guard field.extensionTable != nil, let type = field.containingType, type.fullName == Self.protoMessageName
+        else {
+            throw MessageError(
+                code: .unknownField,
+                message: "\(field.fullName) is no extension of \(Self.protoMessageName)."
+            )
+        }
+        let message = try DynamicMessage(self).message(as: type)
+        return message.has(field) ? message[field] : nil
     }
 }

@@ -20,7 +20,7 @@ public struct FieldDescriptor: Hashable, Sendable {
     public var jsonName: String { field.jsonName }
     public var number: Int { Int(field.proto.number) }
     public var file: FileDescriptor { FileDescriptor(storage: storage, index: field.file) }
-    /// Options, with custom ones as unknown fields.
+    /// Options. Custom ones are extensions of theirs: see `Message.value(ofExtension:)`.
     public var options: Google_Protobuf_FieldOptions { field.proto.options }
     public var comments: DescriptorComments { file.comments(at: storage.path(ofField: index)) }
     public var proto: Google_Protobuf_FieldDescriptorProto { field.proto }
@@ -29,8 +29,8 @@ public struct FieldDescriptor: Hashable, Sendable {
 
     /// The message that has the field, or which an extension extends; nil for one that is not linked.
     public var containingType: MessageDescriptor? { field.containingType?.message(from: storage) }
-    /// Whether it is an extension. Messages have those among their unknown fields.
-    public var isExtension: Bool { field.isExtension }
+    /// Whether it is an extension.
+    public var isExtension: Bool { storage.fields[index].isExtension }
     /// The message in which an extension is declared; nil at the top level of a file, and for fields.
     public var extensionScope: MessageDescriptor? { field.isExtension ? storage.message(of: field.scope) : nil }
     /// The oneof that it is in, if it was declared in one.
@@ -62,8 +62,7 @@ public struct FieldDescriptor: Hashable, Sendable {
         guard field.type == .message else { return nil }
         if let place = field.typePlace { return place.message(from: storage) }
         // Its file is imported by way of one that is not linked.
-        let field = containingType?.table.fields[tableIndex]
-        return field?.message.map(LinkedFiles.message)
+        return tableEntry?.pointee.message.map(LinkedFiles.message)
     }
     /// The type of the enum; nil for other fields, and where the enum is not linked.
     public var enumType: EnumDescriptor? {
@@ -84,4 +83,12 @@ public struct FieldDescriptor: Hashable, Sendable {
 
     /// The field's index in the table of its message.
     var tableIndex: Int { storage.fields[index].tableIndex }
+    /// Describes a message with an extension as its only field; nil for other fields, and where the message that is
+    /// extended, or the extension's type, is not linked.
+    var extensionTable: UnsafePointer<_MessageTable>? { storage.fields[index].extensionTable }
+    /// The field's entry in the table of its message, or an extension's in its own.
+    var tableEntry: UnsafePointer<LifelineField>? {
+        if isExtension { return extensionTable?.pointee.fields }
+        return containingType.map { $0.table.pointee.fields + tableIndex }
+    }
 }

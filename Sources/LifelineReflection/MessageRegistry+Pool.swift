@@ -1,9 +1,12 @@
 public import LifelineMessages
 
 extension MessageRegistry {
-    /// A registry of the message types of a pool, for a `google.protobuf.Any` that holds one of them. It keeps the
-    /// descriptors alive.
+    /// A registry of the message types and extensions of a pool. It keeps the descriptors alive.
     public init(_ pool: DescriptorPool) {
-        self.init(tables: pool.messages.map { ($0.table, $0.storage) })
+        let messages = pool.messages.map { (table: $0.table, owner: $0.storage) }
+        let extensions = pool.extensions.compactMap { field in
+            field.extensionTable.map { (table: $0, owner: field.storage) }
+        }
+        self.init(tables: messages + extensions)
     }
 }

@@ -136,7 +136,9 @@ extension DescriptorStorage.Field {
         if inMapEntry { return LIFELINE_PRESENCE_ALWAYS }
         if oneof != nil { return LIFELINE_PRESENCE_ONEOF }
         if type == .message { return LIFELINE_PRESENCE_POINTER }
-        return features.presence == .implicit ? LIFELINE_PRESENCE_IMPLICIT : LIFELINE_PRESENCE_FLAG
+        // An extension tells whether it is set, also in proto3.
+        let isImplicit = features.presence == .implicit && !isExtension
+        return isImplicit ? LIFELINE_PRESENCE_IMPLICIT : LIFELINE_PRESENCE_FLAG
     }
 
     /// Whether a message stands between two tags. Maps and their values never do.

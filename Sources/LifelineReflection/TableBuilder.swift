@@ -13,11 +13,16 @@ struct TableBuilder {
         self.storage = storage
     }
 
-    /// Makes the tables of all messages in the storage that have none.
+    /// Makes the tables of all messages in the storage that have none, and of all extensions.
     mutating func build() {
+        storage.tables = memory
+        buildMessages()
+        for index in storage.fields.indices where storage.fields[index].isExtension { buildExtension(index) }
+    }
+
+    private mutating func buildMessages() {
         let indices = storage.messages.indices.filter { storage.messages[$0].table == nil }
         if indices.isEmpty { return }
-        storage.tables = memory
         let tables = memory.allocate(LifelineMessageTable.self, count: indices.count)
         for (position, index) in indices.enumerated() {
             storage.messages[index].table = UnsafePointer(tables + position)
@@ -27,7 +32,7 @@ struct TableBuilder {
             $0.type == .string && !$0.features.validatesUTF8
         }
         for (position, index) in indices.enumerated() {
-            fill(tables + position, with: index)
+            fill(tables + position, with: storage.messages[index])
             var flags = 0
             if storage.messages[index].proto.options.mapEntry { flags |= LIFELINE_MESSAGE_MAP_ENTRY }
             if requiring.contains(index) { flags |= LIFELINE_MESSAGE_HAS_REQUIRED }
@@ -70,8 +75,34 @@ struct TableBuilder {
         return found
     }
 
-    private mutating func fill(_ table: UnsafeMutablePointer<LifelineMessageTable>, with index: Int) {
-        let message = storage.messages[index]
+    private mutating func buildExtension(_ index: Int) {
+        let field = storage.fields[index]
+        let needsType = field.type == .message || field.type == .enumeration
+        guard let extended = field.containingType, field.typePlace != nil || !needsType else { return }
+        var message = DescriptorStorage.Message(
+            proto: Google_Protobuf_DescriptorProto(),
+            fullName: storage.fullName(ofField: index),
+            file: field.file,
+            scope: field.scope,
+            position: field.position,
+            features: field.features
+        )
+        message.fieldsByNumber = [index]
+        let table = memory.allocate(LifelineMessageTable.self, count: 1)
+        fill(table, with: message)
+        table.pointee.names = makeNames(Array(repeating: "[\(message.fullName)]", count: 2))
+        table.pointee.extended = (extended.storage ?? storage).messages[extended.index].table
+        var flags = Int(table.pointee.fields.pointee.message?.pointee.flags ?? 0)
+        flags &= LIFELINE_MESSAGE_HAS_REQUIRED | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT
+        if field.type == .string, !field.features.validatesUTF8 { flags |= LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT }
+        table.pointee.flags = UInt32(flags)
+        storage.fields[index].extensionTable = UnsafePointer(table)
+    }
+
+    private mutating func fill(
+        _ table: UnsafeMutablePointer<LifelineMessageTable>,
+        with message: DescriptorStorage.Message
+    ) {
         let layout = StructLayout(of: message, in: storage)
         let numbered = message.fieldsByNumber
         let fields = memory.allocate(LifelineField.self, count: numbered.count)

@@ -58,7 +58,7 @@ import Testing
         #expect(type.field(named: "type")?.mapKey == nil)
     }
 
-    @Test func customOptionsAreUnknownFields() throws {
+    @Test func customOptionsAreExtensions() throws {
         let type = MessageDescriptor(Test_Imports_Schema.self)
         let pool = DescriptorPool([Test_Imports_Schema.self])
         #expect(type.options.unknownFields == [0xDA, 0xB5, 0x18, 7] + Array("schemas".utf8))

@@ -2,6 +2,7 @@ import LifelineMessages
 import LifelineProtos
 import LifelineReflection
 import LifelineWellKnownTypes
+import TestProtos
 import Testing
 
 /// The code of docs/reflection.md, as it stands there.
@@ -35,6 +36,24 @@ import Testing
         #expect(dynamic.presentFields.map(\.name) == ["text", "author"])
         let generated = try dynamic.message(as: Sample_Chat_V1_ChatMessage.self)
         #expect(generated == chatMessage)
+    }
+
+    @Test func customOptions() throws {
+        let pool = DescriptorPool([Test_Imports_Schema.self])
+        let field = try #require(MessageDescriptor(Test_Imports_Schema.self).field(named: "files"))
+        let rank = field.options.Test_Imports_rank
+        let known = try pool.extension(named: "test.imports.rank").flatMap { try field.options.value(ofExtension: $0) }
+        #expect(rank == 3 && known == .int32(3))
+    }
+
+    @Test func extensions() throws {
+        let pool = DescriptorPool([Test_Extending_Weight.self])
+        var weight = DynamicMessage(Test_Extending_Weight())
+        if let unit = pool.extension(named: "test.extending.unit") {
+            try weight.set(unit, to: .string("g"))
+            #expect(weight[unit] == .string("g") && weight.presentExtensions(of: pool).count == 1)
+        }
+        #expect(weight.has("grams") == false && !weight.unknownFields.isEmpty)
     }
 
     @Test func fieldMasks() throws {

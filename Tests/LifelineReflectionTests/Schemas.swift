@@ -68,7 +68,8 @@ enum Schemas {
         return message
     }
 
-    private static func value(
+    /// A random value of a field, or of an element.
+    static func value(
         of field: FieldDescriptor,
         depth: Int,
         using random: inout SeededGenerator

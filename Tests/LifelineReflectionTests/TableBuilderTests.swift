@@ -1,6 +1,7 @@
 import CLifelineMessages
 import LifelineMessages
 import LifelineTestSupport
+import TestProtos
 import Testing
 
 @testable import LifelineReflection
@@ -16,6 +17,28 @@ import Testing
             let (made, generated) = (Table(message.table), Table(linked.table))
             #expect(made == generated, "\(linked.fullName)")
         }
+    }
+
+    @Test(
+        arguments: [
+            Test_Extending_Extensions_Pair.self, Test_Extending_Extensions_Spot.self,
+            Test_Extending_Extensions_a_bool.self, Test_Extending_Extensions_a_double.self,
+            Test_Extending_Extensions_a_fixed32.self, Test_Extending_Extensions_a_sint64.self,
+            Test_Extending_Extensions_a_string.self, Test_Extending_Extensions_an_int32.self,
+            Test_Extending_Extensions_color.self, Test_Extending_Extensions_heavy.self,
+            Test_Extending_Extensions_packed_numbers.self, Test_Extending_Extensions_singular.self,
+            Test_Extending_Extensions_size.self, Test_Extending_Extensions_sizes.self,
+            Test_Extending_Extensions_some_bytes.self, Test_Extending_Extensions_texts.self,
+            Test_Extending_Extensions_weight.self, Test_Extending_Extensions_weights.self,
+            Test_Extending_Scope.Extensions.scope.self, Test_Extending_Scope.Extensions.self_.self,
+            Test_Extending_Entry.Extensions.entry.self, Test_Imports_Extensions_owner.self,
+        ] as [any MessageExtension.Type]
+    )
+    func tablesOfExtensionsAreThoseOfTheGenerator(type: any MessageExtension.Type) throws {
+        let pool = try DescriptorPool(Schemas.set())
+        let made = try #require(pool.extension(named: type.protoMessageName)?.extensionTable)
+        #expect(Table(made) == Table(type._table))
+        #expect(made.pointee.extended == pool.extension(named: type.protoMessageName)?.containingType?.table)
     }
 
     /// The content of a table, for comparing.

@@ -27,7 +27,8 @@ struct MessageFilling {
         return oneof.fields[turn % oneof.fields.count] == field
     }
 
-    private func value(of field: FieldDescriptor) throws -> FieldValue {
+    /// A value of a field, or an extension.
+    func value(of field: FieldDescriptor) throws -> FieldValue {
         if let key = field.mapKey, let value = field.mapValue { return .map([try single(key): try single(value)]) }
         return field.isRepeated ? .list([try single(field), try single(field)]) : try single(field)
     }

@@ -5,20 +5,28 @@ internal import LifelineReflection
 final class RoundTripCheck {
     private let pool: DescriptorPool
     private let registry: MessageRegistry
+    /// By the full names of the messages that have them.
+    private let extensions: [String: [FieldDescriptor]]
     private var typeCount = 0
     private var fieldCount = 0
+    private var extensionCount: Int { extensions.values.reduce(0) { $0 + $1.count } }
     private var messageCount = 0
     private(set) var failureCount = 0
 
     init(pool: DescriptorPool) {
         self.pool = pool
         registry = MessageRegistry(pool)
+        func declared(in type: MessageDescriptor) -> [FieldDescriptor] {
+            type.extensions + type.messages.flatMap(declared)
+        }
+        let all = pool.files.flatMap { $0.extensions + $0.messages.flatMap(declared) }
+        extensions = Dictionary(grouping: all) { $0.containingType?.fullName ?? "" }
     }
 
     var summary: String {
         let serviceCount = pool.files.reduce(0) { $0 + $1.services.count }
         return "\(pool.files.count) files, \(typeCount) message types with \(fieldCount) fields, "
-            + "\(serviceCount) services: \(messageCount) messages made, \(failureCount) failures"
+            + "\(extensionCount) extensions, \(serviceCount) services: \(messageCount) messages made, \(failureCount) failures"
     }
 
     func run() {
@@ -34,7 +42,12 @@ final class RoundTripCheck {
             for turn in 0..<turnCount {
                 messageCount += 1
                 do {
-                    try check(MessageFilling(turn: turn).message(type))
+                    let filling = MessageFilling(turn: turn)
+                    var message = try filling.message(type)
+                    for field in extensions[type.fullName, default: []] {
+                        try message.set(field, to: filling.value(of: field))
+                    }
+                    try check(message)
                 } catch {
                     failureCount += 1
                     print("\(type.fullName), turn \(turn): \(error)")

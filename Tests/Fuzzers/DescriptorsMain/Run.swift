@@ -13,42 +13,54 @@ func run(_ bytes: [UInt8]) {
         check(pool.files.isEmpty)
         return
     }
+    let types = MessageRegistry(pool)
     for file in pool.files {
         check(pool.file(named: file.name) == file)
-        for type in file.messages { check(type, pool, Array(input)) }
+        for type in file.messages { check(type, pool, types, Array(input)) }
     }
     // The same files once more change nothing.
     let count = pool.files.count
     check((try? pool.add(serializedFileSet: set)) != nil && pool.files.count == count)
 }
 
-private func check(_ type: MessageDescriptor, _ pool: DescriptorPool, _ input: [UInt8]) {
+private func check(_ type: MessageDescriptor, _ pool: DescriptorPool, _ types: MessageRegistry, _ input: [UInt8]) {
     check(pool.message(named: type.fullName) == type)
-    for nested in type.messages { check(nested, pool, input) }
-    var made: [DynamicMessage] = []
-    if let message = try? DynamicMessage(type, serializedBytes: input, partial: true) { made.append(message) }
-    if let message = try? DynamicMessage(type, jsonUTF8Bytes: input, partial: true) { made.append(message) }
-    let text = String(decoding: input, as: UTF8.self)
-    if let message = try? DynamicMessage(type, textFormatString: text, partial: true) { made.append(message) }
-    for message in made {
+    for nested in type.messages { check(nested, pool, types, input) }
+    let extensions = pool.extensions(of: type)
+    for field in extensions { check(pool.extension(of: type, number: field.number) == field) }
+    for field in type.fields {
+        check(type.field(number: field.number) == field && type.field(named: field.name) == field)
+    }
+    for message in messages(type, types, input) {
         var copy = DynamicMessage(type)
-        for field in type.fields {
-            check(type.field(number: field.number) == field && type.field(named: field.name) == field)
+        for field in type.fields + extensions {
             let value = message[field]
             // An entry of a map that is decoded alone may have a number that its closed enum does not declare.
             if message.has(field) { check((try? copy.set(field, to: value)) != nil || type.isMapEntry) }
         }
         // Text that is not UTF-8 is repaired when it is read.
         if message.unknownFields.isEmpty, copy == message { check(copy.hashValue == message.hashValue) }
-        _ = try? message.jsonString()
-        _ = message.textFormatString()
+        _ = try? message.jsonString(options: JSONEncodingOptions(types: types))
+        _ = message.textFormatString(options: TextFormatEncodingOptions(types: types))
         guard let bytes = try? message.serializedBytes(partial: true),
             let again = try? DynamicMessage(type, serializedBytes: bytes, partial: true)
         else { continue }
         check(again == message)
-        for field in type.fields { copy.clear(field) }
+        for field in type.fields + extensions { copy.clear(field) }
         check(copy == DynamicMessage(type))
     }
+}
+
+/// The messages that an input is in some format.
+private func messages(_ type: MessageDescriptor, _ types: MessageRegistry, _ input: [UInt8]) -> [DynamicMessage] {
+    let json = JSONDecodingOptions(types: types)
+    let (text, options) = (String(decoding: input, as: UTF8.self), TextFormatDecodingOptions(types: types))
+    let made = [
+        try? DynamicMessage(type, serializedBytes: input, partial: true),
+        try? DynamicMessage(type, jsonUTF8Bytes: input, partial: true, options: json),
+        try? DynamicMessage(type, textFormatString: text, partial: true, options: options),
+    ]
+    return made.compactMap(\.self)
 }
 
 private func check(_ condition: Bool, line: UInt = #line) {
