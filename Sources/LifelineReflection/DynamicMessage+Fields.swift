@@ -27,26 +27,23 @@ extension DynamicMessage {
     /// The value of a field, which must be of this message's type: its default when it is not set, and for a submessage
     /// an empty one. Fields may be extensions here and below.
     public subscript(field: FieldDescriptor) -> FieldValue {
-        let (content, entry) = holder(of: field)
-        if field.isMap {
-            return .map(
-                Dictionary(
-                    (0..<content.count(of: entry)).map { keyAndValue(of: field, at: $0) },
-                    uniquingKeysWith: { $1 }
+        read(field) { content, entry in
+            if field.isMap {
+                return .map(
+                    Dictionary(
+                        (0..<content.count(of: entry)).map { keyAndValue(of: field, at: $0) },
+                        uniquingKeysWith: { $1 }
+                    )
                 )
-            )
+            }
+            if field.isRepeated {
+                return .list((0..<content.count(of: entry)).map { element(of: field, at: $0, content, entry) })
+            }
+            guard content.isPresent(entry) else {
+                return field.defaultValue ?? .message(DynamicMessage(messageType(of: field)))
+            }
+            return content.withValue(of: entry) { load($0, as: field, in: $1) }
         }
-        if field.isRepeated {
-            return .list(
-                (0..<content.count(of: entry)).map { index in
-                    content.withValue(of: entry, at: index) { load($0, as: field, in: $1) }
-                }
-            )
-        }
-        guard content.isPresent(entry) else {
-            return field.defaultValue ?? .message(DynamicMessage(messageType(of: field)))
-        }
-        return content.withValue(of: entry) { load($0, as: field, in: $1) }
     }
 
     /// Sets the field with this name. See ``set(_:to:)-(FieldDescriptor,_)``.
@@ -90,10 +87,7 @@ extension DynamicMessage {
     }
 
     /// Whether a field of this message's type is set; whether a repeated field or a map has elements.
-    public func has(_ field: FieldDescriptor) -> Bool {
-        let (content, entry) = holder(of: field)
-        return content.isPresent(entry)
-    }
+    public func has(_ field: FieldDescriptor) -> Bool { read(field) { $0.isPresent($1) } }
 
     /// Whether the field with this name is set. False when the type has no such field.
     public func has(_ name: String) -> Bool { descriptor.field(named: name).map(has) ?? false }
@@ -175,16 +169,21 @@ extension DynamicMessage {
 
 extension DynamicMessage {
     /// The number of elements of a repeated field, or of entries of a map.
-    public func count(of field: FieldDescriptor) -> Int {
-        let (content, entry) = holder(of: field)
-        return content.count(of: entry)
-    }
+    public func count(of field: FieldDescriptor) -> Int { read(field) { $0.count(of: $1) } }
 
     /// The element at `index` of a repeated field, which must be there.
     public func element(of field: FieldDescriptor, at index: Int) -> FieldValue {
         precondition(field.isRepeated && !field.isMap, "\(field.fullName) is no repeated field")
-        let (content, entry) = holder(of: field)
-        return content.withValue(of: entry, at: index) { load($0, as: field, in: $1) }
+        return read(field) { content, entry in element(of: field, at: index, content, entry) }
+    }
+
+    private func element(
+        of field: FieldDescriptor,
+        at index: Int,
+        _ content: TableMessage,
+        _ entry: TableMessage.Field
+    ) -> FieldValue {
+        content.withValue(of: entry, at: index) { load($0, as: field, in: $1) }
     }
 
     /// Adds an element to a repeated field. Throws as ``set(_:to:)-(FieldDescriptor,_)`` does.
@@ -370,26 +369,34 @@ extension DynamicMessage {
         return descriptor.table.pointee.fields + field.tableIndex
     }
 
-    /// The message that holds a field, and the field's entry in its table. An extension is the only field of a message of
-    /// its own, which is decoded for it.
-    private func holder(of field: FieldDescriptor) -> (TableMessage, TableMessage.Field) {
-        guard field.isExtension else { return (content, entry(of: field)) }
+    /// An extension is the only field of a message of its own, which is decoded to read it: an empty one when it is absent.
+    private func extensionContent(of field: FieldDescriptor) -> TableMessage {
         guard isMember(field), let table = field.extensionTable else {
             preconditionFailure("\(field.fullName) is no extension of \(descriptor.fullName)")
         }
-        return (content.extensionContent(as: table), table.pointee.fields)
+        return content.extensionContent(as: table)
     }
 
-    /// Calls `body` with the message that holds a field, to be changed, and the field's entry in its table. An extension
-    /// stays as it was when `body` throws.
+    /// Calls `body` with the message that has a field or is an extension, and the field's entry in its table.
+    @inline(__always)
+    private func read<Result>(
+        _ field: FieldDescriptor,
+        _ body: (TableMessage, TableMessage.Field) -> Result
+    ) -> Result {
+        guard field.isExtension else { return body(content, entry(of: field)) }
+        let content = extensionContent(of: field)
+        return body(content, content.table.pointee.fields)
+    }
+
+    /// As ``read``, for changing the field. An extension stays as it was when `body` throws.
     private mutating func change<Result, Failure: Error>(
         _ field: FieldDescriptor,
         _ body: (inout TableMessage, TableMessage.Field) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         guard field.isExtension else { return try body(&content, entry(of: field)) }
-        var (holder, entry) = holder(of: field)
-        let result = try body(&holder, entry)
-        content.setExtension(holder)
+        var changed = extensionContent(of: field)
+        let result = try body(&changed, changed.table.pointee.fields)
+        content.setExtension(changed)
         return result
     }
 }
