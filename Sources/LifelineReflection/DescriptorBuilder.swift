@@ -11,13 +11,13 @@ struct DescriptorBuilder {
     let earlier: [DescriptorStorage]
     /// The file of a linked program that is described. All of it was checked by protoc.
     let linkedFile: UnsafePointer<LifelineFile>?
-    private let limits: DescriptorLimits
+    let limits: DescriptorLimits
     private var (nameByteCount, typeCount, memberCount) = (0, 0, 0)
     /// Bytes of names that may still be looked at while relative names are looked up, and files for those they import.
     var remainingWork = 256 << 20
     /// The file that is being built, and the first of its declarations.
-    private(set) var file = 0
-    private(set) var (firstMessage, firstField) = (0, 0)
+    var file = 0
+    var (firstMessage, firstField) = (0, 0)
     /// The files whose declarations it sees. By storage, for the same file has another index in another one.
     var visibleFiles: Set<FileKey> = []
     /// The packages of these files, and those around them.
@@ -55,12 +55,12 @@ struct DescriptorBuilder {
         DescriptorError(code: code, message: "\(storage.files[file].proto.name): \(name): \(problem)")
     }
 
-    private mutating func countType() throws(DescriptorError) {
+    mutating func countType() throws(DescriptorError) {
         typeCount += 1
         if typeCount > limits.typeCount { throw limitError("types", limits.typeCount, "typeCount") }
     }
 
-    private mutating func countMembers(_ count: Int) throws(DescriptorError) {
+    mutating func countMembers(_ count: Int) throws(DescriptorError) {
         memberCount += count
         if memberCount > limits.memberCount { throw limitError("fields and values", limits.memberCount, "memberCount") }
     }
@@ -81,7 +81,7 @@ struct DescriptorBuilder {
     // MARK: Names
 
     /// Records a full name, which nothing else may have.
-    private mutating func add(_ symbol: DescriptorStorage.Symbol, named name: String) throws(DescriptorError) {
+    mutating func add(_ symbol: DescriptorStorage.Symbol, named name: String) throws(DescriptorError) {
         try countNameBytes(name.utf8.count)
         // Linked files are checked already, and their names looked up in all others would take long.
         let others = linkedFile == nil ? earlier : []
@@ -91,7 +91,7 @@ struct DescriptorBuilder {
         }
     }
 
-    private mutating func addPackage(_ package: String) throws(DescriptorError) {
+    mutating func addPackage(_ package: String) throws(DescriptorError) {
         var name = ""
         for part in package.split(separator: ".", omittingEmptySubsequences: false) {
             try checkIdentifier(String(part), of: package)
@@ -107,7 +107,7 @@ struct DescriptorBuilder {
         }
     }
 
-    private func checkIdentifier(_ name: String, of place: String) throws(DescriptorError) {
+    func checkIdentifier(_ name: String, of place: String) throws(DescriptorError) {
         let isIdentifier = name.utf8.enumerated().allSatisfy { index, byte in
             byte == UInt8(ascii: "_") || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
                 || index > 0 && (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
@@ -115,340 +115,5 @@ struct DescriptorBuilder {
         if name.isEmpty || !isIdentifier {
             throw error(.invalidName, place, "\(name.textFormatLiteral) is no identifier.")
         }
-    }
-}
-
-// MARK: - Declaring
-
-extension DescriptorBuilder {
-    private mutating func declare(_ proto: Google_Protobuf_FileDescriptorProto) throws(DescriptorError) {
-        let edition: Google_Protobuf_Edition =
-            switch proto.syntax {
-            case "", "proto2": .proto2
-            case "proto3": .proto3
-            case "editions": proto.edition
-            default: .unknown
-            }
-        guard let features = Features(edition)?.overridden(by: proto.options.features) else {
-            throw DescriptorError(
-                code: .unsupportedEdition,
-                message: "\(proto.name): the syntax is \(proto.syntax.textFormatLiteral), edition \(edition.rawValue). "
-                    + "proto2, proto3 and the editions 2023 and 2024 are known."
-            )
-        }
-        file = storage.files.count
-        (firstMessage, firstField) = (storage.messages.count, storage.fields.count)
-        storage.files.append(DescriptorStorage.File(proto: proto, edition: edition, features: features))
-        storage.filesByPath[proto.name] = file
-        if !proto.package.isEmpty { try addPackage(proto.package) }
-        for location in proto.sourceCodeInfo.location {
-            storage.files[file].locations[Array(location.path), default: location] = location
-        }
-        let scope = DescriptorStorage.Scope.file(file)
-        for (position, message) in proto.messageType.enumerated() {
-            storage.files[file].messages.append(storage.messages.count)
-            try declare(message, in: scope, at: position, features, depth: 1)
-        }
-        for (position, enumeration) in proto.enumType.enumerated() {
-            storage.files[file].enums.append(storage.enums.count)
-            try declare(enumeration, in: scope, at: position, features)
-        }
-        storage.files[file].extensions = try declare(proto.extension, in: scope, features, isExtension: true)
-        let firstService = storage.services.count
-        for (position, service) in proto.service.enumerated() { try declare(service, at: position) }
-        storage.files[file].services = firstService..<storage.services.count
-    }
-
-    private mutating func declare(
-        _ proto: Google_Protobuf_DescriptorProto,
-        in scope: DescriptorStorage.Scope,
-        at position: Int,
-        _ outerFeatures: Features,
-        depth: Int
-    ) throws(DescriptorError) {
-        try countType()
-        let (fullName, index) = (storage.prefix(of: scope) + proto.name, storage.messages.count)
-        if depth > limits.depth {
-            throw error(.limitExceeded, fullName, "it is declared inside more than \(limits.depth) other messages.")
-        }
-        try checkIdentifier(proto.name, of: fullName)
-        try add(.message(index), named: fullName)
-        let features = outerFeatures.overridden(by: proto.options.features)
-        storage.messages.append(
-            DescriptorStorage.Message(
-                proto: proto,
-                fullName: fullName,
-                file: file,
-                scope: scope,
-                position: position,
-                features: features
-            )
-        )
-        let inner = DescriptorStorage.Scope.message(index)
-        try declareOneofs(of: proto, in: index)
-        storage.messages[index].fields = try declare(proto.field, in: inner, features, isExtension: false)
-        storage.messages[index].extensions = try declare(proto.extension, in: inner, features, isExtension: true)
-        try checkOneofs(of: index)
-        try checkNumbers(of: index)
-        for (position, enumeration) in proto.enumType.enumerated() {
-            storage.messages[index].enums.append(storage.enums.count)
-            try declare(enumeration, in: inner, at: position, features)
-        }
-        for (position, nested) in proto.nestedType.enumerated() {
-            storage.messages[index].messages.append(storage.messages.count)
-            try declare(nested, in: inner, at: position, features, depth: depth + 1)
-        }
-    }
-
-    private mutating func declareOneofs(
-        of proto: Google_Protobuf_DescriptorProto,
-        in message: Int
-    ) throws(DescriptorError) {
-        let first = storage.oneofs.count
-        for (position, oneof) in proto.oneofDecl.enumerated() {
-            try countType()
-            let fullName = storage.prefix(of: .message(message)) + oneof.name
-            try checkIdentifier(oneof.name, of: fullName)
-            try add(.oneof(storage.oneofs.count), named: fullName)
-            storage.oneofs.append(DescriptorStorage.Oneof(proto: oneof, message: message, position: position))
-        }
-        storage.messages[message].oneofs = first..<storage.oneofs.count
-    }
-
-    private mutating func declare(
-        _ protos: RepeatedField<Google_Protobuf_FieldDescriptorProto>,
-        in scope: DescriptorStorage.Scope,
-        _ outerFeatures: Features,
-        isExtension: Bool
-    ) throws(DescriptorError) -> Range<Int> {
-        try countMembers(protos.count)
-        let first = storage.fields.count
-        for (position, proto) in protos.enumerated() {
-            let (fullName, index) = (storage.prefix(of: scope) + proto.name, storage.fields.count)
-            try checkIdentifier(proto.name, of: fullName)
-            try add(.field(index), named: fullName)
-            // Extensions of a message set may have larger numbers. Which there are, the range of the message says.
-            let largest = isExtension ? Int32.max - 1 : 536_870_911
-            guard (1...largest).contains(proto.number), !(19_000...19_999).contains(proto.number) else {
-                throw error(
-                    .invalidNumber,
-                    fullName,
-                    "no field can have the number \(proto.number). Numbers are 1 to 536870911, but not 19000 to 19999."
-                )
-            }
-            var (features, oneof) = (outerFeatures, Int?.none)
-            if proto.hasOneofIndex {
-                guard !isExtension, case .message(let message) = scope, proto.label == .optional,
-                    storage.messages[message].oneofs.indices.contains(
-                        storage.messages[message].oneofs.lowerBound + Int(proto.oneofIndex)
-                    )
-                else { throw error(.invalidField, fullName, "it cannot be in oneof \(proto.oneofIndex).") }
-                let place = storage.messages[message].oneofs.lowerBound + Int(proto.oneofIndex)
-                storage.oneofs[place].fields.append(index)
-                features = features.overridden(by: storage.oneofs[place].proto.options.features)
-                oneof = place
-            }
-            features = features.overridden(by: proto.options.features).overridden(by: proto)
-            storage.fields.append(
-                DescriptorStorage.Field(
-                    proto: proto,
-                    file: file,
-                    scope: scope,
-                    position: position,
-                    isExtension: isExtension,
-                    features: features,
-                    jsonName: proto.hasJsonName ? proto.jsonName : proto.name.camelCased,
-                    // Without a type, it is a message or an enum, which linking finds out.
-                    type: proto.hasType ? FieldType(rawValue: proto.type.rawValue) ?? .message : .message,
-                    oneof: oneof,
-                    isRepeated: proto.label == .repeated
-                )
-            )
-        }
-        return first..<storage.fields.count
-    }
-
-    private mutating func checkOneofs(of message: Int) throws(DescriptorError) {
-        for index in storage.messages[message].oneofs {
-            let oneof = storage.oneofs[index]
-            let name = storage.prefix(of: .message(message)) + oneof.proto.name
-            if oneof.fields.isEmpty { throw error(.invalidField, name, "a oneof needs fields.") }
-            let optionalCount = oneof.fields.count { storage.fields[$0].proto.proto3Optional }
-            if optionalCount == 0 { continue }
-            if oneof.fields.count > 1 {
-                throw error(.invalidField, name, "the oneof of an optional field can have no other fields.")
-            }
-            storage.oneofs[index].isSynthetic = true
-        }
-        for index in storage.messages[message].fields
-        where storage.fields[index].proto.proto3Optional && storage.fields[index].oneof == nil {
-            throw error(.invalidField, storage.fullName(ofField: index), "an optional field of proto3 needs a oneof.")
-        }
-    }
-
-    /// Checks that no number of a message is used twice.
-    private mutating func checkNumbers(of index: Int) throws(DescriptorError) {
-        let message = storage.messages[index]
-        let fields = message.fields.sorted { storage.fields[$0].proto.number < storage.fields[$1].proto.number }
-        for (first, second) in zip(fields, fields.dropFirst())
-        where storage.fields[first].proto.number == storage.fields[second].proto.number {
-            throw error(
-                .duplicateNumber,
-                storage.fullName(ofField: second),
-                "the field \(storage.fields[first].proto.name) has the number \(storage.fields[first].proto.number), too."
-            )
-        }
-        storage.messages[index].fieldsByNumber = fields
-        for (position, field) in fields.enumerated() { storage.fields[field].tableIndex = position }
-
-        try countMembers(message.proto.reservedRange.count + message.proto.extensionRange.count)
-        let isMessageSet = message.proto.options.messageSetWireFormat
-        if isMessageSet, !fields.isEmpty {
-            throw error(.invalidField, message.fullName, "a message set has no fields, only extensions.")
-        }
-        let largest = isMessageSet ? Int32.max : 536_870_912
-        var ranges: [ClosedRange<Int32>] = []
-        for (start, end) in message.proto.reservedRange.map({ ($0.start, $0.end) })
-            + message.proto.extensionRange.map({ ($0.start, $0.end) })
-        {
-            guard start >= 1, start < end, end <= largest else {
-                throw error(.invalidNumber, message.fullName, "there can be no range from \(start) to \(end).")
-            }
-            ranges.append(start...end - 1)
-        }
-        try checkOverlaps(of: &ranges, with: fields.map { storage.fields[$0].proto.number }, in: message.fullName)
-        storage.messages[index].extensionRanges = message.proto.extensionRange.map { $0.start...$0.end - 1 }
-            .sorted { $0.lowerBound < $1.lowerBound }
-        // Extensions are in the message's scope, too, but may have these names.
-        let fieldNames = fields.map { storage.fields[$0].proto.name }
-        try check(fieldNames, against: message.proto.reservedName, prefix: message.fullName + ".")
-    }
-
-    /// Checks that no name is reserved.
-    private func check(
-        _ names: [String],
-        against reservedNames: RepeatedField<String>,
-        prefix: String
-    ) throws(DescriptorError) {
-        if reservedNames.isEmpty { return }
-        let reserved = Set(reservedNames)
-        if let name = names.first(where: reserved.contains) {
-            throw error(.duplicateName, prefix + name, "the name is reserved.")
-        }
-    }
-
-    /// - Parameter numbers: ascending.
-    private func checkOverlaps(
-        of ranges: inout [ClosedRange<Int32>],
-        with numbers: [Int32],
-        in name: String
-    ) throws(DescriptorError) {
-        ranges.sort { $0.lowerBound < $1.lowerBound }
-        for (first, second) in zip(ranges, ranges.dropFirst()) where first.upperBound >= second.lowerBound {
-            throw error(.overlappingRanges, name, "the number \(second.lowerBound) is in two ranges.")
-        }
-        var remaining = ranges[...]
-        for number in numbers {
-            remaining = remaining.drop { $0.upperBound < number }
-            guard let range = remaining.first else { return }
-            if range.contains(number) {
-                throw error(.overlappingRanges, name, "the number \(number) is used, but also in a range.")
-            }
-        }
-    }
-
-    private mutating func declare(
-        _ proto: Google_Protobuf_EnumDescriptorProto,
-        in scope: DescriptorStorage.Scope,
-        at position: Int,
-        _ outerFeatures: Features
-    ) throws(DescriptorError) {
-        try countType()
-        try countMembers(proto.value.count + proto.reservedRange.count)
-        let (prefix, index, first) = (storage.prefix(of: scope), storage.enums.count, storage.values.count)
-        let fullName = prefix + proto.name
-        try checkIdentifier(proto.name, of: fullName)
-        try add(.enumeration(index), named: fullName)
-        let isClosed = outerFeatures.overridden(by: proto.options.features).isEnumClosed
-        guard let firstValue = proto.value.first else { throw error(.invalidEnum, fullName, "an enum needs values.") }
-        if !isClosed, firstValue.number != 0 {
-            throw error(.invalidEnum, fullName, "the first value of an open enum must be 0.")
-        }
-        for (position, value) in proto.value.enumerated() {
-            // The values of an enum are in the scope of the enum itself.
-            try checkIdentifier(value.name, of: prefix + value.name)
-            try add(.value(storage.values.count), named: prefix + value.name)
-            storage.values.append(
-                DescriptorStorage.EnumValue(proto: value, enumeration: index, position: position)
-            )
-        }
-        storage.enums.append(
-            DescriptorStorage.Enum(
-                proto: proto,
-                fullName: fullName,
-                file: file,
-                scope: scope,
-                position: position,
-                isClosed: isClosed,
-                values: first..<storage.values.count
-            )
-        )
-        let numbers = proto.value.map(\.number).sorted()
-        for (number, next) in zip(numbers, numbers.dropFirst()) where number == next && !proto.options.allowAlias {
-            throw error(.duplicateNumber, fullName, "two values have the number \(number), without allow_alias.")
-        }
-        var ranges: [ClosedRange<Int32>] = []
-        for range in proto.reservedRange {
-            // These ranges have their end in them.
-            guard range.start <= range.end else {
-                throw error(.invalidNumber, fullName, "there can be no range from \(range.start) to \(range.end).")
-            }
-            ranges.append(range.start...range.end)
-        }
-        try checkOverlaps(of: &ranges, with: numbers, in: fullName)
-        try check(proto.value.map(\.name), against: proto.reservedName, prefix: prefix)
-    }
-
-    private mutating func declare(
-        _ proto: Google_Protobuf_ServiceDescriptorProto,
-        at position: Int
-    ) throws(DescriptorError) {
-        try countType()
-        try countMembers(proto.method.count)
-        let (fullName, index) = (storage.prefix(of: .file(file)) + proto.name, storage.services.count)
-        try checkIdentifier(proto.name, of: fullName)
-        try add(.service(index), named: fullName)
-        let first = storage.methods.count
-        for (position, method) in proto.method.enumerated() {
-            try checkIdentifier(method.name, of: "\(fullName).\(method.name)")
-            try add(.method(storage.methods.count), named: "\(fullName).\(method.name)")
-            storage.methods.append(DescriptorStorage.Method(proto: method, service: index, position: position))
-        }
-        storage.services.append(
-            DescriptorStorage.Service(
-                proto: proto,
-                fullName: fullName,
-                file: file,
-                position: position,
-                methods: first..<storage.methods.count
-            )
-        )
-    }
-}
-
-extension String {
-    /// A field's name as protoc makes it for JSON: without underscores, each letter behind one a capital.
-    var camelCased: String {
-        var name = ""
-        var isCapital = false
-        for character in unicodeScalars {
-            if character == "_" {
-                isCapital = true
-            } else {
-                name += isCapital && character.isASCII ? String(character).uppercased() : String(character)
-                isCapital = false
-            }
-        }
-        return name
     }
 }

@@ -65,7 +65,7 @@ public struct DescriptorLimits: Hashable, Sendable {
     public var byteCount = 16 << 20
     /// Files. 20,000 by default.
     public var fileCount = 20_000
-    /// Messages, enums, services and oneofs. 200,000 by default.
+    /// Messages, extensions, enums, services and oneofs. 200,000 by default.
     public var typeCount = 200_000
     /// Fields, extensions, values of enums and methods. 1,000,000 by default.
     public var memberCount = 1_000_000

@@ -75,6 +75,26 @@ import Testing
         #expect(throws: DescriptorError.self) { try DescriptorPool(serializedFileSet: bytes, limits: limits) }
     }
 
+    /// Each has a table of its own.
+    @Test func extensionsCountAsTypes() {
+        let file = Google_Protobuf_FileDescriptorProto.with { file in
+            (file.name, file.syntax) = ("a.proto", "proto2")
+            file.messageType = [
+                .with { type in
+                    type.name = "M"
+                    type.extensionRange = [.with { ($0.start, $0.end) = (5, 7) }]
+                }
+            ]
+            file.extension = [.init("e", 5), .init("f", 6)]
+            for index in file.extension.indices { file.extension[index].extendee = "M" }
+        }
+        var limits = DescriptorLimits()
+        limits.typeCount = 3
+        #expect(code(of: .of(file), limits: limits) == nil)
+        limits.typeCount = 2
+        #expect(code(of: .of(file), limits: limits) == .limitExceeded)
+    }
+
     /// The full names of what stands in a message with a long name are long, each of them.
     @Test func namesTakeBoundedMemory() {
         let set = Google_Protobuf_FileDescriptorSet.of(

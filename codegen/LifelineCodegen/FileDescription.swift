@@ -23,6 +23,7 @@ struct FileDescription {
         for index in message.nestedType.indices { removeImpliedNames(from: &message.nestedType[index]) }
     }
 
+    /// LifelineReflection makes up the name again, and has to come to the same: `camelCased` in its DescriptorBuilder.
     private static func removeImpliedName(from field: inout Google_Protobuf_FieldDescriptorProto) {
         var name = ""
         var isCapital = false
