@@ -137,7 +137,8 @@ Verdict check(const MessageType &type, std::string_view input) {
     EngineResult engine = run_both_paths(type, input, false, verdict);
     if (engine.status == LIFELINE_INVALID_UTF8) check_without_utf8(type, input, verdict);
     verdict.status = engine.status;
-    if (!utf8_checks_agree(input)) verdict.disagreement = "the checks of UTF-8 by vectors and by the table differ";
+    if (verdict.disagreement.empty() && !utf8_checks_agree(input))
+        verdict.disagreement = "the checks of UTF-8 by vectors and by the table differ";
     if (verdict.disagreement.empty()) compare(type, input, engine, verdict);
     return verdict;
 }

@@ -19,4 +19,11 @@ Verdict check(const MessageType &type, std::string_view input);
 
 std::string hex(std::string_view bytes);
 
+// What runs these tests for the architecture that they were built for.
+#if defined(__aarch64__)
+inline constexpr char differential_command[] = "scripts/differential --aarch64";
+#else
+inline constexpr char differential_command[] = "scripts/differential";
+#endif
+
 }  // namespace differential

@@ -22,6 +22,8 @@ void differential::call_before_crash(void (*print)()) {
 #include <initializer_list>
 
 static void (*print_input)();
+// The ordinary stack may be what has run over.
+static char signal_stack[1 << 18];
 
 static void print_and_crash(int signal) {
     // Printing is not safe in a signal's handler, but the process ends in any case.
@@ -32,7 +34,14 @@ static void print_and_crash(int signal) {
 
 void differential::call_before_crash(void (*print)()) {
     print_input = print;
-    for (int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) std::signal(signal, print_and_crash);
+    stack_t stack{};
+    stack.ss_sp = signal_stack;
+    stack.ss_size = sizeof signal_stack;
+    sigaltstack(&stack, nullptr);
+    struct sigaction action {};
+    action.sa_handler = print_and_crash;
+    action.sa_flags = SA_ONSTACK;
+    for (int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) sigaction(signal, &action, nullptr);
 }
 
 #endif

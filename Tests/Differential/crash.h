@@ -3,8 +3,7 @@
 
 namespace differential {
 
-// Has `print` called once a sanitizer, or where there are none a signal, is about to end the process.
+// Calls `print` before a sanitizer ends the process. In builds without sanitizers: before a signal does.
 void call_before_crash(void (*print)());
 
 }  // namespace differential
-

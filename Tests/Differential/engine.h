@@ -30,8 +30,7 @@ EngineResult run_engine(
     const LifelineMessageTable *table, std::string_view input, DecodePath path, uint64_t slop_seed,
     bool accept_malformed_text = false);
 
-// Whether text is found to be UTF-8, or not to be, by vectors as by the table: all of the input, and what is left of it
-// from some places on.
+// Whether the vector check and the table check of UTF-8 agree, on the whole input and on some of its suffixes.
 bool utf8_checks_agree(std::string_view input);
 
 const char *name_of(LifelineStatus status);

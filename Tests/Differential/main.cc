@@ -86,7 +86,7 @@ void print_replay(std::ostream &output, const MessageType &type, std::string_vie
         output << "  an input of " << input.size() << " bytes\n";
         return;
     }
-    output << "  replay: scripts/differential --replay '" << hex(input) << "' " << type.name << "\n";
+    output << "  replay: " << differential_command << " --replay '" << hex(input) << "' " << type.name << "\n";
 }
 
 Verdict checked(const MessageType &type, const std::string &input) {

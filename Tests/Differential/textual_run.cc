@@ -34,7 +34,7 @@ std::string quoted_for_shell(const std::string &text) {
 }
 
 std::string replay_command(TextualFormat format, const MessageType &type, const std::string &text) {
-    return std::string("scripts/differential ") + (format == TextualFormat::json ? "--json" : "--text") + " --replay "
+    return std::string(differential_command) + " " + (format == TextualFormat::json ? "--json" : "--text") + " --replay "
            + quoted_for_shell(text) + " " + type.name;
 }
 
