@@ -1,5 +1,6 @@
-// Checks UTF-8 sixteen bytes at a time, on x86 processors with SSSE3 (all since 2006) and on 64-bit Arm: the algorithm of
-// Keiser and Lemire, "Validating UTF-8 in less than one instruction per byte" (2021), https://arxiv.org/abs/2010.03090.
+// Checks UTF-8 sixteen bytes at a time, on x86 processors with SSSE3 (all since 2006) and on 64-bit Arm: the algorithm
+// of Keiser and Lemire, "Validating UTF-8 in less than one instruction per byte" (2021),
+// https://arxiv.org/abs/2010.03090.
 //
 // Three half bytes decide whether two neighbouring bytes may stand in their order: both halves of the first and the
 // upper half of the second. A table for each half says, as a set of bits, which errors it allows for. There is an error

@@ -86,6 +86,20 @@ import Testing
         #expect(message.unknownFields == [0xC0, 0x3E, 1])
     }
 
+    /// Those of a submessage, too, and with them its extensions. Merging copies them with whole messages only.
+    @Test func unknownFieldsOfSubmessages() throws {
+        var message = full
+        message.aPoint = try .init(serializedBytes: full.aPoint.serializedBytes() + [0xC0, 0x3E, 1])
+        var trimmed = message
+        trimmed.trim(keeping: mask("a_point.x"))
+        #expect(trimmed.aPoint.unknownFields == [0xC0, 0x3E, 1] && trimmed.aPoint.y == 0)
+        var merged = Singular()
+        try merged.merge(from: message, fieldMask: mask("a_point.x"))
+        #expect(merged.aPoint.x == message.aPoint.x && merged.aPoint.unknownFields.isEmpty)
+        try merged.merge(from: message, fieldMask: mask("a_point"))
+        #expect(merged.aPoint.unknownFields == [0xC0, 0x3E, 1])
+    }
+
     @Test func messagesAreMerged() throws {
         let target = Singular.with { ($0.aBool, $0.aString, $0.aPoint.y) = (true, "old", 4) }
         var merged = target

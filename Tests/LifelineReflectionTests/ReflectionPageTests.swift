@@ -53,6 +53,8 @@ import Testing
             try weight.set(unit, to: .string("g"))
             #expect(weight[unit] == .string("g") && weight.presentExtensions(of: pool).count == 1)
         }
+        let json = try weight.jsonString(options: JSONEncodingOptions(types: MessageRegistry(pool)))
+        #expect(json.contains("[test.extending.unit]"))
         #expect(weight.has("grams") == false && !weight.unknownFields.isEmpty)
     }
 

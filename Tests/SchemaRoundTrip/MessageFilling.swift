@@ -2,9 +2,9 @@ internal import LifelineReflection
 
 /// Sets all fields of messages.
 struct MessageFilling {
-    /// Which member of each oneof is set: the one at this place, counted around.
+    /// The index of the oneof member to set, modulo the number of members.
     let turn: Int
-    /// How many messages below this one have fields.
+    /// How many levels of submessages are still filled.
     private var depth = 2
 
     init(turn: Int) {

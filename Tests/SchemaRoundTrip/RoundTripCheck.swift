@@ -1,7 +1,7 @@
 internal import LifelineMessages
 internal import LifelineReflection
 
-/// Makes messages of all types of a pool, and reads back what is written of them.
+/// Fills a message of each type of a pool, writes it in each format, and checks that it reads back equal.
 final class RoundTripCheck {
     private let pool: DescriptorPool
     private let registry: MessageRegistry

@@ -3,7 +3,7 @@ internal import SwiftProtobufPluginLibrary
 
 /// Writes the property of one field, and what goes with it (`hasX`, `clearX()`).
 ///
-/// What the accessors call is documented in the runtime's _MessageReference.swift. One file per kind of field.
+/// What the accessors call is documented in the runtime's MessageReference.swift. One file per kind of field.
 struct SwiftProperty {
     let field: FieldDescriptor
     let context: SwiftContext
