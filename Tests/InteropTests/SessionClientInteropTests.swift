@@ -650,16 +650,18 @@ import Testing
     ) async throws -> [String] {
         try await SessionPeer.withHostileServer(rule) { port in
             let endpoint = Endpoint.tcp(host: "127.0.0.1", port: port)
-            try await withSessionClient(to: endpoint, configuration: configuration) { client in
-                // Nobody takes these, which are no messages.
-                let blocked = client.pushes("interop.Peer/Block", of: RawMessage.self)
-                defer { blocked.stop() }
-                let counting = rule == "credit-exceeded-by-response-part" ? Task { await hoardParts(client) } : nil
-                // The server closes the session when it has seen what the client does.
-                for await _ in client.sessionEvents {}
-                counting?.cancel()
-                await counting?.value
-            }
+            let client = SessionClient(to: endpoint, configuration: configuration)
+            // Nobody takes these, which are no messages. Asked for before it runs: the server does not wait with them.
+            let blocked = client.pushes("interop.Peer/Block", of: RawMessage.self)
+            defer { blocked.stop() }
+            async let running: Void = client.run()
+            let counting = rule == "credit-exceeded-by-response-part" ? Task { await hoardParts(client) } : nil
+            // The server closes the session when it has seen what the client does.
+            for await _ in client.sessionEvents {}
+            counting?.cancel()
+            await counting?.value
+            await client.close()
+            try await running
         }
     }
 

@@ -203,6 +203,9 @@ extension SessionClient {
 
     /// The pushes of a method, over all connections and sessions. From this call on they are kept until somebody takes them,
     /// within `SessionClientConfiguration.limits`; where nobody will, `SessionPushes.stop()` ends that.
+    ///
+    /// Pushes that came before this call are lost to it; the log says so. To miss none, make a `SessionClient`, ask for its
+    /// pushes, and then `run()` it.
     public func pushes<Message: DelimitedMessage>(
         _ method: String,
         of: Message.Type = Message.self
