@@ -1,0 +1,110 @@
+internal import CLifelineMessages
+internal import LifelineMessages
+
+/// What reaches and checks fields, for what reads and changes them.
+extension DynamicMessage {
+    func field(named name: String) throws(MessageError) -> FieldDescriptor {
+        if let field = descriptor.field(named: name) { return field }
+        throw MessageError(
+            code: .unknownField,
+            message: "\(descriptor.fullName) has no field \(name.textFormatLiteral)."
+        )
+    }
+
+    func checkMembership(of field: FieldDescriptor) throws(MessageError) {
+        if !isMember(field) {
+            throw MessageError(
+                code: .unknownField,
+                message: "\(field.fullName) is no field of this \(descriptor.fullName)."
+                    + (field.containingType?.fullName == descriptor.fullName
+                        ? " It is one of another pool's, for which DynamicMessage.message(as:) makes a copy." : "")
+            )
+        }
+    }
+
+    func isMember(_ field: FieldDescriptor) -> Bool {
+        if field.isExtension {
+            return field.extensionTable != nil && field.containingType?.table == descriptor.table
+        }
+        return field.storage === descriptor.storage
+            && descriptor.storage.messages[descriptor.index].fields.contains(field.index)
+    }
+
+    func checkElement(_ value: FieldValue, of field: FieldDescriptor) throws(MessageError) {
+        try checkMembership(of: field)
+        if !field.isRepeated || field.isMap { throw mismatch(value, field) }
+        try check(value, for: field)
+    }
+
+    /// Checks that a value can be that of a singular field, or an element of a repeated one.
+    func check(_ value: FieldValue, for field: FieldDescriptor) throws(MessageError) {
+        let isOfType =
+            switch (value, field.type) {
+            case (.bool, .bool), (.string, .string), (.bytes, .bytes), (.float, .float), (.double, .double): true
+            case (.int32, .int32), (.int32, .sint32), (.int32, .sfixed32): true
+            case (.int64, .int64), (.int64, .sint64), (.int64, .sfixed64): true
+            case (.uint32, .uint32), (.uint32, .fixed32), (.uint64, .uint64), (.uint64, .fixed64): true
+            case (.enumeration, .enumeration): true
+            case (.message(let message), .message): message.descriptor.table == field.messageType?.table
+            default: false
+            }
+        if !isOfType { throw mismatch(value, field) }
+        if case .enumeration(let number) = value, let entry = field.tableEntry, !entry.pointee.canBe(number) {
+            throw MessageError(
+                code: .unexpectedValue,
+                message: "\(field.fullName) cannot be set to \(number): its enum is closed and has no such value."
+            )
+        }
+    }
+
+    func mismatch(_ value: FieldValue, _ field: FieldDescriptor) -> MessageError {
+        let type = field.messageType?.fullName ?? field.enumType?.fullName ?? "\(field.type)"
+        let shape = field.isMap ? "a map" : field.isRepeated ? "a list of \(type)" : type
+        return MessageError(
+            code: .unexpectedValue,
+            message: "\(field.fullName) is \(shape), and cannot be set to \(value.kind)."
+        )
+    }
+
+    func messageType(of field: FieldDescriptor) -> MessageDescriptor {
+        guard let type = field.messageType else { preconditionFailure("\(field.fullName) has no type") }
+        return type
+    }
+
+    /// The entry in the table of a field that is no extension.
+    func entry(of field: FieldDescriptor) -> TableMessage.Field {
+        precondition(isMember(field), "\(field.fullName) is no field of \(descriptor.fullName)")
+        return descriptor.table.pointee.fields + field.tableIndex
+    }
+
+    /// An extension is the only field of a message of its own, which is decoded to read it: an empty one when it is absent.
+    func extensionContent(of field: FieldDescriptor) -> TableMessage {
+        guard isMember(field), let table = field.extensionTable else {
+            preconditionFailure("\(field.fullName) is no extension of \(descriptor.fullName)")
+        }
+        return content.extensionContent(as: table)
+    }
+
+    /// Calls `body` with the message that has a field or is an extension, and the field's entry in its table.
+    @inline(__always)
+    func read<Result>(
+        _ field: FieldDescriptor,
+        _ body: (TableMessage, TableMessage.Field) -> Result
+    ) -> Result {
+        guard field.isExtension else { return body(content, entry(of: field)) }
+        let content = extensionContent(of: field)
+        return body(content, content.table.pointee.fields)
+    }
+
+    /// As ``read``, for changing the field. An extension stays as it was when `body` throws.
+    mutating func change<Result, Failure: Error>(
+        _ field: FieldDescriptor,
+        _ body: (inout TableMessage, TableMessage.Field) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        guard field.isExtension else { return try body(&content, entry(of: field)) }
+        var changed = extensionContent(of: field)
+        let result = try body(&changed, changed.table.pointee.fields)
+        content.setExtension(changed)
+        return result
+    }
+}
