@@ -23,7 +23,7 @@ struct CallCommand: AsyncParsableCommand {
 
             Examples:
               lifeline call --text "Hello"
-              lifeline call --count 10000
+              lifeline call --count 100000
               lifeline call watch --count 5 --interval 0.5
               ls | lifeline call say-all --name List
               lifeline call talk --name Ada

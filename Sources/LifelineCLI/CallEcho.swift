@@ -11,7 +11,7 @@ struct CallEcho: AsyncParsableCommand {
         discussion: """
             Asks --count times, with the numbers 1, 2, 3 and so on, --concurrency of them at once. With --text, prints each reply's \
             text. The last line on standard error counts:
-              10000 calls: 10000 replied; 37 were in doubt when a session was lost, and were asked again
+              100000 calls: 100000 replied; 37 were in doubt when a session was lost, and were asked again
 
             Calls are in doubt that had been sent to a server and not answered when it was killed, since it may have handled them. \
             An echo does no harm when it is handled twice, and so they are asked again; other calls had better be asked \
@@ -20,8 +20,8 @@ struct CallEcho: AsyncParsableCommand {
 
             Examples:
               lifeline call --text "Hello"
-              lifeline call --count 10000
-              lifeline call --count 10000 --concurrency 1 --timeout 5
+              lifeline call --count 100000
+              lifeline call --count 100000 --concurrency 1 --timeout 5
             """
     )
 

@@ -18,7 +18,7 @@ struct LifelineCommand: AsyncParsableCommand {
             A session outlives its connections: calls, streams and pushes go on where they were. In one terminal:
               lifeline serve
             In others:
-              lifeline call --count 10000
+              lifeline call --count 100000
               lifeline call chat --name Ada
 
             Exit codes: 0 done, 64 wrong usage, 65 bad data (or a certificate or key that cannot be \

@@ -20,7 +20,7 @@ struct ServeCommand: AsyncParsableCommand {
             session's id and the number. When \
             the server is killed and started again with the same file, that tells which echoes were handled how often:
               lifeline serve --record echoes
-              lifeline call --count 10000            (meanwhile: kill -9 the server, and start it again)
+              lifeline call --count 100000            (meanwhile: kill -9 the server, and start it again)
               cut -d' ' -f2 echoes | sort -n | uniq -c | awk '$1 > 1'
             The last line prints what was handled twice: of that `lifeline call` has said that it was in doubt.
 
