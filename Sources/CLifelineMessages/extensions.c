@@ -286,18 +286,14 @@ static bool check_message(ExtensionCheck *check, const LifelineMessageTable *tab
 
 // Checks what stands in the values of a field.
 static bool check_values(ExtensionCheck *check, const LifelineField *field, const void *message) {
-    const uint8_t *value = lifeline_at(message, field->offset);
-    size_t count = 1;
-    if (lifeline_is_repeated(field)) {
-        count = lifeline_count(field, message);
-        value = lifeline_load_pointer(value);
-    }
+    size_t count;
+    const uint8_t *values = lifeline_values(field, message, &count);
     // The message may be deeper than the limit, which is one of extensions.
     uint32_t depth = check->options.maximum_depth;
     if (depth > 0) check->options.maximum_depth -= 1;
     bool is_valid = true;
     for (size_t index = 0; is_valid && index < count; index += 1) {
-        const void *submessage = lifeline_load_message(field, value + index * sizeof(void *));
+        const void *submessage = lifeline_load_message(field, values + index * sizeof(void *));
         is_valid = check_message(check, field->message, submessage);
     }
     check->options.maximum_depth = depth;

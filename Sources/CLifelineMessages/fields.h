@@ -82,6 +82,14 @@ static inline const void *lifeline_load_message(const LifelineField *field, cons
     return message == NULL ? field->message->default_instance : message;
 }
 
+// The values of a field that is present: the elements of a repeated field, else the only one.
+static inline const uint8_t *lifeline_values(const LifelineField *field, const void *message, size_t *count) {
+    const uint8_t *value = lifeline_at(message, field->offset);
+    bool is_repeated = lifeline_is_repeated(field);
+    *count = is_repeated ? lifeline_count(field, message) : 1;
+    return is_repeated ? lifeline_load_pointer(value) : value;
+}
+
 static inline void lifeline_set_count(const LifelineField *field, void *message, size_t count) {
     memcpy(lifeline_mutable_at(message, field->quantifier_offset), &count, sizeof count);
 }

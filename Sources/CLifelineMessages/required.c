@@ -3,14 +3,10 @@
 #include "lifeline_message.h"
 
 static bool missing_in_submessages(const LifelineField *field, const void *message, LifelineFailure *failure) {
-    const uint8_t *value = lifeline_at(message, field->offset);
-    size_t count = 1;
-    if (lifeline_is_repeated(field)) {
-        count = lifeline_count(field, message);
-        value = lifeline_load_pointer(value);
-    }
+    size_t count;
+    const uint8_t *values = lifeline_values(field, message, &count);
     for (size_t index = 0; index < count; index += 1) {
-        const void *submessage = lifeline_load_message(field, value + index * sizeof(void *));
+        const void *submessage = lifeline_load_message(field, values + index * sizeof(void *));
         if (lifeline_message_missing_required(field->message, submessage, failure)) return true;
     }
     return false;

@@ -317,13 +317,11 @@ static bool print_value(
 
 static bool print_field(
     TextPrinter *printer, const LifelineMessageTable *table, const LifelineField *field, const void *message) {
-    const uint8_t *value = lifeline_at(message, field->offset);
-    if (!lifeline_is_repeated(field)) return print_value(printer, table, field, value);
-    const uint8_t *elements = lifeline_load_pointer(value);
-    size_t count = lifeline_count(field, message);
+    size_t count;
+    const uint8_t *values = lifeline_values(field, message, &count);
     size_t size = lifeline_value_size(field);
     for (size_t index = 0; index < count; index += 1) {
-        if (!print_value(printer, table, field, elements + index * size)) return false;
+        if (!print_value(printer, table, field, values + index * size)) return false;
     }
     return true;
 }
