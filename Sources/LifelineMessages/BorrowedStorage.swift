@@ -152,12 +152,15 @@ extension _BorrowedStorage {
         }
     }
 
-    /// Replaces an extension of `message`, which is in this storage, by `content`, of the extension's table.
+    /// Replaces an extension of `message`, which is in this storage, by `content`, of the extension's table and in
+    /// `source`.
     func write(
         _ content: UnsafeRawPointer,
         as table: UnsafePointer<_MessageTable>,
+        from source: _MessageStorage?,
         toExtensionsOf message: UnsafeMutableRawPointer
     ) {
+        if source != nil { withBorrowed(source) { inheritText(from: $0) } }
         take { lifeline_extension_write(table, message, content, $0) ? () : nil }
     }
 }

@@ -45,7 +45,7 @@ extension Message {
     /// Forgets an extension; it then reads as its default.
     public mutating func clearExtension<Extension: MessageExtension>(_: Extension.Type)
     where Extension._Extended == Self {
-        if _message.hasUnknownFields { write(Extension()) }
+        write(Extension())
     }
 
     /// Nil when the extension is absent.
@@ -56,8 +56,7 @@ extension Message {
     }
 
     private mutating func write<Extension: MessageExtension>(_ content: Extension) {
-        _message.setExtension(content._message.fields, as: Extension._table, in: Self._table)
-        extendLifetime(content)
+        _message.setExtension(content._message, as: Extension._table, in: Self._table)
     }
 }
 
@@ -81,12 +80,15 @@ extension _MessageReference {
 
     /// Replaces an extension by `content`, of the extension's table, or removes it where `content` has no field set.
     mutating func setExtension(
-        _ content: UnsafeRawPointer,
+        _ content: _MessageReference<some Any>,
         as table: UnsafePointer<_MessageTable>,
         in own: UnsafePointer<_MessageTable>
     ) {
+        // Nothing to remove, which would copy a message that is shared.
+        if !hasUnknownFields, content.storage == nil { return }
         let fields = mutableFields(as: own)
-        withStorage { $0.write(content, as: table, toExtensionsOf: fields) }
+        withStorage { $0.write(content.fields, as: table, from: content.storage, toExtensionsOf: fields) }
+        extendLifetime(content)
     }
 }
 

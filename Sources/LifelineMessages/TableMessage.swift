@@ -123,6 +123,11 @@ extension TableMessage {
         return textFormat(of: memory, as: table, options)
     }
 
+    /// For decoding this message's own bytes as another type: any message fits.
+    package var optionsForCopy: DecodingOptions {
+        DecodingOptions(maximumDepth: 1_000, memoryLimit: .max, validatesUTF8: !reference.mayHoldMalformedText)
+    }
+
     package var isInitialized: Bool {
         defer { extendLifetime(reference) }
         return table.missingRequiredField(in: memory) == nil
@@ -152,8 +157,7 @@ extension TableMessage {
 
     /// Replaces an extension by `content`, of the extension's table, or removes it where `content` has no field set.
     package mutating func setExtension(_ content: TableMessage) {
-        reference.setExtension(content.memory, as: content.table, in: table)
-        extendLifetime(content)
+        reference.setExtension(content.reference, as: content.table, in: table)
     }
 
     /// Checks the content of extensions: see ``Message/checkExtensions(_:partial:options:)``.

@@ -3,6 +3,9 @@ internal import LifelineDescriptorTypes
 internal import LifelineMessages
 
 extension DescriptorBuilder {
+    /// Of a field: what is left of 32 bits beside the wire type.
+    static let largestNumber: Int32 = 536_870_911
+
     /// Adds all that a file declares, and checks what can be checked without knowing what it refers to.
     mutating func declare(_ proto: Google_Protobuf_FileDescriptorProto) throws(DescriptorError) {
         let edition: Google_Protobuf_Edition =
@@ -25,7 +28,7 @@ extension DescriptorBuilder {
         storage.filesByPath[proto.name] = file
         if !proto.package.isEmpty { try addPackage(proto.package) }
         for location in proto.sourceCodeInfo.location {
-            storage.files[file].locations[Array(location.path), default: location] = location
+            storage.files[file].locations[Array(location.path)] = location
         }
         let scope = DescriptorStorage.Scope.file(file)
         for (position, message) in proto.messageType.enumerated() {
@@ -73,6 +76,7 @@ extension DescriptorBuilder {
         storage.messages[index].extensions = try declare(proto.extension, in: inner, features, isExtension: true)
         try checkOneofs(of: index)
         try checkNumbers(of: index)
+        try checkJSONNames(of: index)
         for (position, enumeration) in proto.enumType.enumerated() {
             storage.messages[index].enums.append(storage.enums.count)
             try declare(enumeration, in: inner, at: position, features)
@@ -112,8 +116,8 @@ extension DescriptorBuilder {
             try add(.field(index), named: fullName)
             // An extension has a table of its own.
             if isExtension { try countType() }
-            // Extensions of a message set may have larger numbers. Which there are, the range of the message says.
-            let largest = isExtension ? Int32.max - 1 : 536_870_911
+            // Extensions of a message set may have larger numbers. `linkExtension` checks them against its ranges.
+            let largest = isExtension ? Int32.max - 1 : Self.largestNumber
             guard (1...largest).contains(proto.number), !(19_000...19_999).contains(proto.number) else {
                 throw error(
                     .invalidNumber,
@@ -171,6 +175,32 @@ extension DescriptorBuilder {
         }
     }
 
+    /// Checks that the fields of a message differ in JSON: as protoc does, where JSON is promised.
+    private func checkJSONNames(of index: Int) throws(DescriptorError) {
+        let message = storage.messages[index]
+        // By their bytes: strings that differ in them may be equal.
+        var fields: [[UInt8]: Int] = [:]
+        for field in message.fields {
+            let name = storage.fields[field].jsonName
+            if name.hasPrefix("["), name.hasSuffix("]") {
+                throw error(
+                    .invalidName,
+                    storage.fullName(ofField: field),
+                    "the json_name \(name.textFormatLiteral) is in brackets, as only extensions are."
+                )
+            }
+            let other = fields.updateValue(field, forKey: Array(name.utf8))
+            guard let other, message.features.hasJSON, !message.proto.options.deprecatedLegacyJsonFieldConflicts else {
+                continue
+            }
+            throw error(
+                .duplicateName,
+                storage.fullName(ofField: field),
+                "the field \(storage.fields[other].proto.name) has the name \(name.textFormatLiteral) in JSON, too."
+            )
+        }
+    }
+
     /// Checks that no number of a message is used twice.
     private mutating func checkNumbers(of index: Int) throws(DescriptorError) {
         let message = storage.messages[index]
@@ -191,7 +221,7 @@ extension DescriptorBuilder {
         if isMessageSet, !fields.isEmpty {
             throw error(.invalidField, message.fullName, "a message set has no fields, only extensions.")
         }
-        let largest = isMessageSet ? Int32.max : 536_870_912
+        let largest = isMessageSet ? Int32.max : Self.largestNumber + 1
         var ranges: [ClosedRange<Int32>] = []
         for (start, end) in message.proto.reservedRange.map({ ($0.start, $0.end) })
             + message.proto.extensionRange.map({ ($0.start, $0.end) })

@@ -108,6 +108,12 @@ extension DescriptorBuilder {
         } else if !field.proto.typeName.isEmpty {
             throw error(.invalidField, name, "a field of this type has no type_name.")
         }
+        if field.isExtension, let place = storage.fields[index].containingType,
+            (place.storage ?? storage).messages[place.index].proto.options.messageSetWireFormat,
+            field.type != .message || field.isRepeated
+        {
+            throw error(.invalidField, name, "only single messages can extend a message set.")
+        }
         if field.proto.type == .group, storage.fields[index].isMap {
             throw error(.invalidField, name, "a map cannot be a group.")
         }

@@ -12,14 +12,15 @@ extension DynamicMessage {
     }
 
     func checkMembership(of field: FieldDescriptor) throws(MessageError) {
-        if !isMember(field) {
-            throw MessageError(
-                code: .unknownField,
-                message: "\(field.fullName) is no field of this \(descriptor.fullName)."
-                    + (field.containingType?.fullName == descriptor.fullName
-                        ? " It is one of another pool's, for which DynamicMessage.message(as:) makes a copy." : "")
-            )
-        }
+        if isMember(field) { return }
+        let owner = field.containingType
+        if field.isExtension, owner?.table == descriptor.table { try field.checkExtensionTable() }
+        throw MessageError(
+            code: .unknownField,
+            message: "\(field.fullName) is no field of this \(descriptor.fullName)."
+                + (owner?.fullName == descriptor.fullName
+                    ? " It is one of another pool's, for which DynamicMessage.message(as:) makes a copy." : "")
+        )
     }
 
     func isMember(_ field: FieldDescriptor) -> Bool {
@@ -79,10 +80,14 @@ extension DynamicMessage {
 
     /// An extension is the only field of a message of its own, which is decoded to read it: an empty one when it is absent.
     func extensionContent(of field: FieldDescriptor) -> TableMessage {
+        content.extensionContent(as: extensionTable(of: field))
+    }
+
+    private func extensionTable(of field: FieldDescriptor) -> UnsafePointer<_MessageTable> {
         guard isMember(field), let table = field.extensionTable else {
             preconditionFailure("\(field.fullName) is no extension of \(descriptor.fullName)")
         }
-        return content.extensionContent(as: table)
+        return table
     }
 
     /// Calls `body` with the message that has a field or is an extension, and the field's entry in its table.
@@ -97,14 +102,34 @@ extension DynamicMessage {
     }
 
     /// As ``read``, for changing the field. An extension stays as it was when `body` throws.
+    ///
+    /// - Parameter isNew: whether `body` gets the field without its old value.
     mutating func change<Result, Failure: Error>(
         _ field: FieldDescriptor,
+        isNew: Bool = false,
         _ body: (inout TableMessage, TableMessage.Field) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        guard field.isExtension else { return try body(&content, entry(of: field)) }
-        var changed = extensionContent(of: field)
+        guard field.isExtension else {
+            let entry = entry(of: field)
+            if isNew { content.clear(entry) }
+            return try body(&content, entry)
+        }
+        var changed = isNew ? TableMessage(extensionTable(of: field)) : extensionContent(of: field)
         let result = try body(&changed, changed.table.pointee.fields)
         content.setExtension(changed)
         return result
+    }
+}
+
+extension FieldDescriptor {
+    /// Checks that an extension can be read and written.
+    func checkExtensionTable() throws(MessageError) {
+        if extensionTable != nil { return }
+        throw MessageError(
+            code: .unknownField,
+            message: "\(fullName) cannot be used: "
+                + (number > Int(DescriptorBuilder.largestNumber)
+                    ? "the number \(number) is larger than that of any field." : "its type is not linked.")
+        )
     }
 }

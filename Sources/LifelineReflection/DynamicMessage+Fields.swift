@@ -22,22 +22,25 @@ extension DynamicMessage {
     public subscript(number number: Int) -> FieldValue? { descriptor.field(number: number).map { self[$0] } }
 
     /// The value of a field, which must be of this message's type: its default when it is not set, and for a submessage
-    /// an empty one. Fields may be extensions here and below.
+    /// an empty one. The methods that take a `FieldDescriptor` accept extensions, too.
     public subscript(field: FieldDescriptor) -> FieldValue {
+        if let value = presentValue(of: field) { return value }
+        if field.isMap { return .map([:]) }
+        if field.isRepeated { return .list([]) }
+        return field.defaultValue ?? .message(DynamicMessage(messageType(of: field)))
+    }
+
+    /// The value of a field; nil when it is not set, or has no elements.
+    func presentValue(of field: FieldDescriptor) -> FieldValue? {
         read(field) { content, entry in
+            guard content.isPresent(entry) else { return nil }
             if field.isMap {
-                return .map(
-                    Dictionary(
-                        (0..<content.count(of: entry)).map { keyAndValue(of: field, at: $0) },
-                        uniquingKeysWith: { $1 }
-                    )
-                )
+                let entries = (0..<content.count(of: entry)).map { keyAndValue(of: field, at: $0) }
+                // Keys that are not UTF-8 may read alike.
+                return .map(Dictionary(entries, uniquingKeysWith: { $1 }))
             }
             if field.isRepeated {
                 return .list((0..<content.count(of: entry)).map { element(of: field, at: $0, content, entry) })
-            }
-            guard content.isPresent(entry) else {
-                return field.defaultValue ?? .message(DynamicMessage(messageType(of: field)))
             }
             return content.withValue(of: entry) { load($0, as: field, in: $1) }
         }
@@ -68,8 +71,7 @@ extension DynamicMessage {
             }
         case .list(let elements) where field.isRepeated && !field.isMap:
             for element in elements { try check(element, for: field) }
-            change(field) { content, entry in
-                content.clear(entry)
+            change(field, isNew: true) { content, entry in
                 for (index, element) in elements.enumerated() {
                     content.insert(into: entry, at: index) { Self.store(element, at: $0, as: field.type, in: $1) }
                 }
@@ -77,7 +79,7 @@ extension DynamicMessage {
         default:
             if field.isRepeated { throw mismatch(value, field) }
             try check(value, for: field)
-            change(field) { content, entry in
+            change(field, isNew: true) { content, entry in
                 content.withMutableValue(of: entry) { Self.store(value, at: $0, as: field.type, in: $1) }
             }
         }
@@ -91,7 +93,7 @@ extension DynamicMessage {
 
     /// Clears a field of this message's type; it then reads as its default.
     public mutating func clear(_ field: FieldDescriptor) {
-        change(field) { content, entry in content.clear(entry) }
+        change(field, isNew: true) { _, _ in }
     }
 
     /// The fields that are set, in the order of their numbers, without extensions: ``presentExtensions(of:)``.
@@ -108,7 +110,8 @@ extension DynamicMessage {
     /// The field of a oneof that is set; nil when none is.
     public func presentField(of oneof: OneofDescriptor) -> FieldDescriptor? { oneof.fields.first(where: has) }
 
-    /// Calls `body` with a submessage, to be changed in place. A field that is not set is set first.
+    /// Calls `body` with a submessage, to be changed in place. A field that is not set is set first. When `body` throws, what
+    /// it has changed stays changed; but an extension is then as it was.
     ///
     /// - Throws: `MessageError` as ``set(_:to:)-(FieldDescriptor,_)`` does for a field that is no submessage;
     ///   `typeMismatch` when `body` replaces the submessage by one with another descriptor, which leaves it empty; and

@@ -22,7 +22,7 @@ public struct DynamicMessage: Hashable, Sendable {
         self.init(descriptor, TableMessage(descriptor.table))
     }
 
-    /// A generated message, which shares its memory.
+    /// A generated message, which shares its memory. It cannot be an extension: see ``MessageDescriptor/init(_:)``.
     public init(_ message: some Message) {
         self.init(MessageDescriptor(type(of: message)), TableMessage(message))
     }
@@ -36,7 +36,8 @@ public struct DynamicMessage: Hashable, Sendable {
     public func message<M: Message>(as: M.Type = M.self) throws(MessageError) -> M {
         if content.table == M._table { return content.message(as: M.self) }
         try checkName(M.protoMessageName)
-        return try M(serializedBytes: content.serializedBytes(partial: true), partial: true)
+        let bytes = try content.serializedBytes(partial: true)
+        return try M(serializedBytes: bytes, partial: true, options: content.optionsForCopy)
     }
 
     /// The message with another descriptor of the same full name, as another pool has it. It is encoded and decoded,
@@ -46,7 +47,8 @@ public struct DynamicMessage: Hashable, Sendable {
     public func message(as type: MessageDescriptor) throws(MessageError) -> DynamicMessage {
         if content.table == type.table { return self }
         try checkName(type.fullName)
-        return try DynamicMessage(type, serializedBytes: content.serializedBytes(partial: true), partial: true)
+        let bytes = try content.serializedBytes(partial: true)
+        return try DynamicMessage(type, serializedBytes: bytes, partial: true, options: content.optionsForCopy)
     }
 
     private func checkName(_ name: String) throws(MessageError) {
@@ -149,7 +151,7 @@ extension DynamicMessage {
     /// The fields that the message type does not know, with their tags: extensions are among them.
     public var unknownFields: [UInt8] { content.unknownFields }
 
-    /// Removes the fields that the message type does not know, but not those of submessages.
+    /// Removes the fields that the message type does not know, but not those of submessages. Extensions are among them.
     public mutating func removeUnknownFields() {
         content.removeUnknownFields()
     }
@@ -237,14 +239,14 @@ extension Message {
     /// - Throws: `MessageError`: `unknownField` for a field that is no extension of this message, or what encoding and
     ///   decoding throw.
     public func value(ofExtension field: FieldDescriptor) throws(MessageError) -> FieldValue? {
-        guard field.extensionTable != nil, let type = field.containingType, type.fullName == Self.protoMessageName
-        else {
+        guard field.isExtension, let type = field.containingType, type.fullName == Self.protoMessageName else {
             throw MessageError(
                 code: .unknownField,
                 message: "\(field.fullName) is no extension of \(Self.protoMessageName)."
             )
         }
+        try field.checkExtensionTable()
         let message = try DynamicMessage(self).message(as: type)
-        return message.has(field) ? message[field] : nil
+        return message.presentValue(of: field)
     }
 }

@@ -11,11 +11,13 @@ struct Features: Hashable, Sendable {
     private(set) var isPacked = true
     private(set) var validatesUTF8 = true
     private(set) var isDelimited = false
+    /// Whether messages are promised to have a form in JSON, so that names there must differ.
+    private(set) var hasJSON = true
 
     /// The defaults of an edition; nil for one that is not known.
     init?(_ edition: Google_Protobuf_Edition) {
         switch edition {
-        case .proto2: (isEnumClosed, isPacked, validatesUTF8) = (true, false, false)
+        case .proto2: (isEnumClosed, isPacked, validatesUTF8, hasJSON) = (true, false, false, false)
         case .proto3: presence = .implicit
         case .edition2023, .edition2024: break
         default: return nil
@@ -49,6 +51,11 @@ struct Features: Hashable, Sendable {
         switch features.messageEncoding {
         case .delimited: result.isDelimited = true
         case .lengthPrefixed: result.isDelimited = false
+        case .unknown: break
+        }
+        switch features.jsonFormat {
+        case .allow: result.hasJSON = true
+        case .legacyBestEffort: result.hasJSON = false
         case .unknown: break
         }
         return result

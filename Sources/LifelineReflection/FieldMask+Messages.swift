@@ -56,9 +56,8 @@ extension TableMessage {
         var merged = self
         merged.makeRoom(for: source, paths.root, options)
         let bytes = try part.serializedBytes(partial: true)
-        let options = DecodingOptions(maximumDepth: 1_000, memoryLimit: .max, validatesUTF8: false)
         try withContiguousBytes(of: bytes) { (bytes) throws(MessageError) in
-            try merged.merge(serializedBytes: bytes, partial: true, options: options)
+            try merged.merge(serializedBytes: bytes, partial: true, options: part.optionsForCopy)
         }
         self = merged
     }

@@ -22,6 +22,46 @@ public enum FieldValue: Hashable, Sendable {
 }
 
 extension FieldValue {
+    /// Two values are equal when they are of the same case and the same. Strings are compared by their bytes, as keys of
+    /// maps are, and not by Swift's rules, for which "é" equals an "e" with an accent behind it.
+    public static func == (left: FieldValue, right: FieldValue) -> Bool {
+        switch (left, right) {
+        case (.bool(let left), .bool(let right)): left == right
+        case (.int32(let left), .int32(let right)), (.enumeration(let left), .enumeration(let right)): left == right
+        case (.int64(let left), .int64(let right)): left == right
+        case (.uint32(let left), .uint32(let right)): left == right
+        case (.uint64(let left), .uint64(let right)): left == right
+        case (.float(let left), .float(let right)): left == right
+        case (.double(let left), .double(let right)): left == right
+        case (.string(let left), .string(let right)): left.utf8.elementsEqual(right.utf8)
+        case (.bytes(let left), .bytes(let right)): left == right
+        case (.message(let left), .message(let right)): left == right
+        case (.list(let left), .list(let right)): left == right
+        case (.map(let left), .map(let right)): left == right
+        default: false
+        }
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        switch self {
+        case .bool(let value): hasher.combine(value)
+        case .int32(let value), .enumeration(let value): hasher.combine(value)
+        case .int64(let value): hasher.combine(value)
+        case .uint32(let value): hasher.combine(value)
+        case .uint64(let value): hasher.combine(value)
+        case .float(let value): hasher.combine(value)
+        case .double(let value): hasher.combine(value)
+        // Equal strings have equal hashes, whether or not their bytes are the same.
+        case .string(let value): hasher.combine(value)
+        case .bytes(let value): hasher.combine(value)
+        case .message(let value): hasher.combine(value)
+        case .list(let value): hasher.combine(value)
+        case .map(let value): hasher.combine(value)
+        }
+    }
+}
+
+extension FieldValue {
     /// The boolean; nil for a value of another kind.
     public var boolValue: Bool? { if case .bool(let value) = self { value } else { nil } }
     /// The text; nil for a value of another kind.

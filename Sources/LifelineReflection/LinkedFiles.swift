@@ -20,6 +20,10 @@ enum LinkedFiles {
 
     /// The descriptor of a linked message.
     static func message(_ table: UnsafePointer<_MessageTable>) -> MessageDescriptor {
+        if table.pointee.extended != nil {
+            let name = String(cString: table.pointee.full_name)
+            preconditionFailure("\(name) is an extension, not a message. See DescriptorPool.extension(named:)")
+        }
         let (file, table) = (file(of: table), Constant(pointer: table))
         return state.withLock { state in
             let storage = storage(of: file, &state)

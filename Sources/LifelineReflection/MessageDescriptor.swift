@@ -12,6 +12,8 @@ public struct MessageDescriptor: Hashable, Sendable {
     }
 
     /// Describes a linked message type.
+    ///
+    /// The generated type of an extension is none, and ends the program: see ``DescriptorPool/extension(named:)``.
     public init<M: Message>(_ type: M.Type) {
         self = LinkedFiles.message(M._table)
     }
@@ -20,7 +22,7 @@ public struct MessageDescriptor: Hashable, Sendable {
         _read { yield storage.messages[index] }
     }
 
-    /// By which messages of the type are decoded and encoded. It lives as long as the storage.
+    /// The table that decodes and encodes messages of this type. It lives as long as the storage.
     var table: UnsafePointer<_MessageTable> { storage.messages[index].table.unsafelyUnwrapped }
 
     /// The name without those of the package and the messages around it.

@@ -79,6 +79,8 @@ struct TableBuilder {
         let field = storage.fields[index]
         let needsType = field.type == .message || field.type == .enumeration
         guard let extended = field.containingType, field.typePlace != nil || !needsType else { return }
+        // A larger number has no tag. protoc allows it in a message set.
+        guard field.proto.number <= DescriptorBuilder.largestNumber else { return }
         var message = DescriptorStorage.Message(
             proto: Google_Protobuf_DescriptorProto(),
             fullName: storage.fullName(ofField: index),

@@ -156,6 +156,13 @@ private typealias EnumType = Google_Protobuf_EnumDescriptorProto
         Case("a name with other letters", .invalidName, fields: [.init("é", 1)]),
         Case("an empty part of a package", .invalidName, files: [.proto3(package: "a..b") { _ in }]),
         Case("a reserved name", .duplicateName, fields: [.init("a", 1)]) { $0.reservedName = ["a"] },
+        Case("one name in JSON", .duplicateName, fields: [.init("foo_bar", 1), .init("fooBar", 2)]),
+        Case(
+            "a given name in JSON",
+            .duplicateName,
+            fields: [.init("a", 1), .init("b", 2).with { $0.jsonName = "a" }]
+        ),
+        Case("brackets in JSON", .invalidName, fields: [.init("a", 1).with { $0.jsonName = "[test.e]" }]),
         Case("a reserved name of a value", .duplicateName, values: [("A", 0)]) { type in type.reservedName = ["A"] },
     ]
 
@@ -192,6 +199,17 @@ private typealias EnumType = Google_Protobuf_EnumDescriptorProto
 
     private static func range(_ start: Int32, _ end: Int32) -> Google_Protobuf_DescriptorProto.ReservedRange {
         .with { ($0.start, $0.end) = (start, end) }
+    }
+
+    private static func extendSet(_ file: inout File, _ field: Field) {
+        file.messageType = [
+            .with { type in
+                type.name = "M"
+                type.options.messageSetWireFormat = true
+                type.extensionRange = [.with { ($0.start, $0.end) = (4, .max) }]
+            }
+        ]
+        file.extension = [field.with { $0.extendee = ".test.M" }]
     }
 
     static let fields: [Case] = [
@@ -239,6 +257,10 @@ private typealias EnumType = Google_Protobuf_EnumDescriptorProto
                 }
             ]
             $0.extension = [.init("e", 5).with { $0.extendee = "M" }, .init("f", 5).with { $0.extendee = "M" }]
+        },
+        Case("extension of a message set by a number", .invalidField) { extendSet(&$0, .init("e", 5)) },
+        Case("extension of a message set by many messages", .invalidField) {
+            extendSet(&$0, .init("e", 5, .message, ".test.M", isRepeated: true))
         },
         Case("empty enum", .invalidEnum, values: []),
         Case("open enum without 0", .invalidEnum, values: [("A", 1), ("B", 0)]),

@@ -87,7 +87,32 @@ import Testing
         }
         let pool = try DescriptorPool(.of(file))
         let type = try #require(pool.message(named: "Set"))
-        #expect(pool.extension(of: type, number: Int(Int32.max - 1))?.name == "large")
+        let large = try #require(pool.extension(of: type, number: Int(Int32.max - 1)))
+        #expect(large.name == "large")
+        // It has no tag, so it cannot be used.
+        var message = DynamicMessage(type)
+        let error = #expect(throws: MessageError.self) { try message.set(large, to: .message(message)) }
+        #expect(error?.code == .unknownField && error?.message.contains("2147483646") == true)
+        #expect(throws: MessageError.self) {
+            let options = JSONDecodingOptions(types: MessageRegistry(pool))
+            _ = try DynamicMessage(type, jsonString: #"{"[large]":{}}"#, options: options)
+        }
+    }
+
+    @Test func namesInJSONMayBeAlikeWhereJSONIsNotPromised() throws {
+        let fields: RepeatedField<Google_Protobuf_FieldDescriptorProto> = [.init("foo_bar", 1), .init("fooBar", 2)]
+        let type = Google_Protobuf_DescriptorProto.with { ($0.name, $0.field) = ("M", fields) }
+        var files = [Google_Protobuf_FileDescriptorProto](
+            repeating: .with { ($0.name, $0.messageType) = ("test.proto", [type]) },
+            count: 3
+        )
+        (files[1].syntax, files[1].edition) = ("editions", .edition2023)
+        files[1].options.features.jsonFormat = .legacyBestEffort
+        files[2].syntax = "proto3"
+        files[2].messageType[0].options.deprecatedLegacyJsonFieldConflicts = true
+        for file in files {
+            #expect(try DescriptorPool(.of(file)).message(named: "M")?.fields.count == 2)
+        }
     }
 
     @Test func defaultsNeedPresence() throws {

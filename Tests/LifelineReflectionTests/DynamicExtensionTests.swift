@@ -119,6 +119,46 @@ import Testing
         #expect(!message.has(numbers) && message == DynamicMessage(type) && copy.count(of: numbers) == 2)
     }
 
+    @Test func submessagesKeepWhatWasChangedBeforeAnError() throws {
+        struct Stop: Error {}
+        let weight = try #require(pool.message(named: "test.extending.Weight"))
+        let below = try #require(weight.field(named: "below"))
+        var message = DynamicMessage(weight)
+        #expect(throws: Stop.self) {
+            try message.update(below) { below in
+                try below.set("grams", to: .int32(1))
+                throw Stop()
+            }
+        }
+        #expect(message[below].messageValue?["grams"] == .int32(1))
+    }
+
+    @Test func textThatIsNotUTF8StaysInExtensions() throws {
+        // The field a_string of Singular, not UTF-8.
+        let bytes: [UInt8] = [14 << 3 | 2, 1, 0xFF]
+        let options = DecodingOptions(validatesUTF8: false)
+        let singular = try Test_Scalars_Proto3_Singular(serializedBytes: bytes, options: options)
+        var generated = Extendable()
+        generated.Test_Extending_singular = singular
+        #expect(generated.hasTest_Extending_singular && generated.Test_Extending_singular == singular)
+
+        let field = try field("singular")
+        let content = try DynamicMessage(try #require(field.messageType), serializedBytes: bytes, options: options)
+        var message = DynamicMessage(type)
+        try message.set(field, to: .message(content))
+        #expect(message.has(field) && message[field] == .message(content))
+    }
+
+    @Test func clearingAnAbsentExtensionChangesNothing() throws {
+        var message = DynamicMessage(type)
+        try message.set(field("a_bool"), to: .bool(true))
+        let copy = message
+        message.clear(try field("weight"))
+        #expect(message == copy)
+        message.clear(try field("a_bool"))
+        #expect(message == DynamicMessage(type) && copy != message)
+    }
+
     @Test func mistakes() throws {
         var message = DynamicMessage(type)
         let code = { (body: () throws -> Void) in

@@ -129,6 +129,43 @@ import Testing
             guard let field = MessageDescriptor(Google_Protobuf_Timestamp.self).field(number: 1) else { return }
             _ = message[field]
         }
+        await #expect(processExitsWith: .failure) { _ = DynamicMessage(Test_Extending_Extensions_unit()) }
+    }
+
+    @Test func textIsComparedByItsBytes() throws {
+        let (composed, decomposed) = ("\u{E9}", "e\u{301}")
+        #expect(composed == decomposed && FieldValue.string(composed) != .string(decomposed))
+        let type = MessageDescriptor(Google_Protobuf_Struct.self)
+        let fields = try #require(type.field(named: "fields"))
+        let value = FieldValue.message(DynamicMessage(Google_Protobuf_Value.with { $0.boolValue = true }))
+        var message = DynamicMessage(type)
+        try message.set(fields, to: .map([.string(composed): value, .string(decomposed): value]))
+        #expect(message.count(of: fields) == 2 && message[fields].mapValue?.count == 2)
+        let copy = message
+        try message.set(fields, to: message[fields])
+        #expect(message == copy)
+    }
+
+    @Test func copiesOfAnotherPoolMayBeDeepAndOfAnyText() throws {
+        let pool = try DescriptorPool(Schemas.set())
+        let type = try #require(pool.message(named: "test.imports.Tree"))
+        var tree = DynamicMessage(Test_Imports_Tree())
+        let left = try #require(tree.descriptor.field(named: "left"))
+        for _ in 0..<200 {
+            var outer = DynamicMessage(tree.descriptor)
+            try outer.set(left, to: .message(tree))
+            tree = outer
+        }
+        let copy = try tree.message(as: type)
+        #expect(try copy.message(as: Test_Imports_Tree.self) == tree.message(as: Test_Imports_Tree.self))
+
+        let malformed = try DynamicMessage(
+            MessageDescriptor(Google_Protobuf_FieldMask.self),
+            serializedBytes: [0x0A, 1, 0xFF],
+            options: DecodingOptions(validatesUTF8: false)
+        )
+        let mask = try #require(pool.message(named: "google.protobuf.FieldMask"))
+        #expect(try malformed.message(as: mask).serializedBytes() == [0x0A, 1, 0xFF])
     }
 
     @Test func submessagesAreChangedInPlace() throws {
