@@ -1,5 +1,7 @@
 #include "extensions.h"
 
+#include <stdlib.h>
+
 #include "arena.h"
 #include "lifeline_array.h"
 #include "text.h"
@@ -7,43 +9,71 @@
 
 static uint32_t number_of(const LifelineExtension *extension) { return extension->table->fields[0].number; }
 
-// The index of the first extension whose number is not lower.
-static size_t lower_bound(const LifelineExtensions *extensions, uint32_t number) {
+// MARK: Finding
+
+// Extensions stand in sorted runs, so that adding one need not move all that have higher numbers. The sizes of the runs
+// are the powers of two that add up to the count, the largest first. An array that is sorted as a whole has such runs,
+// too.
+static size_t size_of_last_run(size_t count) { return count & (0 - count); }
+
+// The extension with this number in a sorted run, or NULL.
+static LifelineExtension *find_in_run(LifelineExtension *run, size_t count, uint32_t number) {
     size_t low = 0;
-    size_t high = extensions->count;
+    size_t high = count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (number_of(&extensions->all[middle]) < number) {
+        uint32_t other = number_of(&run[middle]);
+        if (other == number) return &run[middle];
+        if (other < number) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    return low;
+    return NULL;
 }
 
 LifelineExtension *lifeline_find_extension(const LifelineExtensions *extensions, uint32_t number) {
-    size_t index = lower_bound(extensions, number);
-    bool found = index < extensions->count && number_of(&extensions->all[index]) == number;
-    return found ? &extensions->all[index] : NULL;
+    LifelineExtension *found = NULL;
+    for (size_t end = extensions->count; end > 0 && found == NULL;) {
+        size_t size = size_of_last_run(end);
+        end -= size;
+        found = find_in_run(&extensions->all[end], size, number);
+    }
+    return found;
+}
+
+static int compare_numbers(const void *left, const void *right) {
+    uint32_t left_number = number_of(left);
+    uint32_t right_number = number_of(right);
+    return (left_number > right_number) - (left_number < right_number);
+}
+
+static void sort(LifelineExtension *all, size_t count) {
+    bool is_sorted = true;
+    for (size_t index = 1; is_sorted && index < count; index += 1) {
+        is_sorted = number_of(&all[index - 1]) < number_of(&all[index]);
+    }
+    if (!is_sorted) qsort(all, count, sizeof *all, compare_numbers);
 }
 
 LifelineExtension *lifeline_add_extension(
     LifelineExtensions *extensions, LifelineArena *arena, const LifelineMessageTable *table, bool *added) {
-    size_t index = lower_bound(extensions, table->fields[0].number);
+    uint32_t number = table->fields[0].number;
+    LifelineExtension *found = lifeline_find_extension(extensions, number);
     *added = false;
-    bool found = index < extensions->count && number_of(&extensions->all[index]) == table->fields[0].number;
-    if (found) return &extensions->all[index];
+    if (found != NULL) return found;
     void *value = lifeline_message_create(table, arena);
     LifelineExtension *all = lifeline_array_reserve(
         arena, extensions->all, extensions->count, extensions->count + 1, sizeof(LifelineExtension));
     if (value == NULL || all == NULL) return NULL;
-    memmove(&all[index + 1], &all[index], (extensions->count - index) * sizeof *all);
-    all[index] = (LifelineExtension){.table = table, .value = value};
+    all[extensions->count] = (LifelineExtension){.table = table, .value = value};
     extensions->all = all;
     extensions->count += 1;
+    size_t size = size_of_last_run(extensions->count);
+    sort(&all[extensions->count - size], size);
     *added = true;
-    return &all[index];
+    return lifeline_find_extension(extensions, number);
 }
 
 // MARK: Reading
@@ -68,6 +98,7 @@ static bool find_all(
         if (extension == NULL) return false;
         extension->count += lifeline_varint_length(field.extension_tag) + field.extension_count;
     }
+    sort(extensions->all, extensions->count);
     return true;
 }
 
@@ -213,9 +244,10 @@ static bool set_unknown_fields(void *message, const uint8_t *bytes, size_t count
 }
 
 bool lifeline_write_extensions(
-    const LifelineMessageTable *table, void *message, const LifelineExtensions *extensions, LifelineArena *arena,
+    const LifelineMessageTable *table, void *message, LifelineExtensions *extensions, LifelineArena *arena,
     LifelineFailure *failure) {
     if (extensions->count == 0) return true;
+    sort(extensions->all, extensions->count);
     LifelineText text;
     lifeline_text_init(&text, NULL, 0);
     bool written = append_all(&text, table, message, extensions, failure);
@@ -224,6 +256,47 @@ bool lifeline_write_extensions(
     }
     lifeline_text_destroy(&text);
     return written;
+}
+
+// MARK: Those that are present
+
+static LifelineDecodeOptions options_for_reading(bool accept_malformed_text) {
+    return (LifelineDecodeOptions){
+        .maximum_depth = 1000,  // as deep as decoding goes at most
+        .accept_malformed_text = accept_malformed_text};
+}
+
+// Whether an extension's bytes are of its type, and fit into the budget.
+static bool is_readable(const LifelineExtension *extension, const LifelineDecodeOptions *options, size_t limit) {
+    uint64_t start[32];
+    LifelineArena arena;
+    lifeline_arena_init(&arena, start, sizeof start, 0);
+    arena.budget = lifeline_arena_budget(limit);
+    void *value = lifeline_message_create(extension->table, &arena);
+    LifelineFailure failure;
+    bool readable = value != NULL
+                    && lifeline_message_decode(
+                        extension->table, value, extension->bytes, extension->count, &arena, options, &failure)
+                    && lifeline_is_present(extension->table->fields, value);
+    lifeline_arena_destroy(&arena);
+    return readable;
+}
+
+bool lifeline_extensions_present(
+    const LifelineMessageTable *table, const void *message, const LifelineTypes *types, bool accept_malformed_text,
+    size_t limit, LifelineExtensionVisit visit) {
+    uint64_t start[32];
+    LifelineArena arena;
+    lifeline_arena_init(&arena, start, sizeof start, 0);
+    LifelineDecodeOptions options = options_for_reading(accept_malformed_text);
+    LifelineExtensions extensions = {.count = 0};
+    bool found = find_all(table, message, types, &arena, &extensions) && gather(table, message, &arena, &extensions);
+    for (size_t index = 0; found && index < extensions.count; index += 1) {
+        const LifelineExtension *extension = &extensions.all[index];
+        if (is_readable(extension, &options, limit)) visit(types->context, extension->table);
+    }
+    lifeline_arena_destroy(&arena);
+    return found;
 }
 
 // MARK: One extension
@@ -239,9 +312,7 @@ void *lifeline_extension_read(const LifelineMessageTable *extension, const void 
     const ProtobufCMessage *base = message;
     if (base->n_unknown_fields == 0) return NULL;
     LifelineTypes types = {.find_extension = find_only, .context = (void *)(uintptr_t)extension};
-    LifelineDecodeOptions options = {
-        .maximum_depth = 1000,  // as deep as decoding goes at most
-        .accept_malformed_text = arena->may_hold_malformed_text};
+    LifelineDecodeOptions options = options_for_reading(arena->may_hold_malformed_text);
     LifelineExtensions extensions;
     LifelineFailure failure;
     bool found = lifeline_read_extensions(

@@ -61,14 +61,16 @@ extension Message {
 }
 
 extension _MessageReference {
+    /// The bytes of memory that one extension may take.
+    var extensionLimit: Int { DecodingOptions().memoryLimit + 3 * unknownByteCount }
+
     /// The extension that the table describes, as a message of that table; nil when it is absent.
     func extensionContent(
         as table: UnsafePointer<_MessageTable>
     ) -> (storage: _MessageStorage, fields: UnsafeMutableRawPointer)? {
         guard hasUnknownFields else { return nil }
         let storage = _MessageStorage.create(byteCount: 256)
-        let limit = DecodingOptions().memoryLimit + 3 * unknownByteCount
-        storage.arena.pointee.budget = lifeline_arena_budget(limit)
+        storage.arena.pointee.budget = lifeline_arena_budget(extensionLimit)
         storage.arena.pointee.may_hold_malformed_text = mayHoldMalformedText
         let content = lifeline_extension_read(table, fields, storage.arena)
         extendLifetime(self)

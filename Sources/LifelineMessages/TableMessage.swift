@@ -155,6 +155,30 @@ extension TableMessage {
         return TableMessage(table, storage, fields)
     }
 
+    /// The numbers of the extensions that are present, ascending: of those whose tables `find` knows.
+    package func presentExtensions(_ find: @escaping (UInt32) -> UnsafePointer<_MessageTable>?) -> [UInt32] {
+        struct Search {
+            let find: (UInt32) -> UnsafePointer<_MessageTable>?
+            var numbers: [UInt32] = []
+        }
+        guard reference.hasUnknownFields else { return [] }
+        defer { extendLifetime(reference) }
+        var search = Search(find: find)
+        let isFound = withUnsafeMutablePointer(to: &search) { search in
+            var types = LifelineTypes()
+            types.find_extension = { context, _, number, _, _ in
+                context?.assumingMemoryBound(to: Search.self).pointee.find(number)
+            }
+            types.context = UnsafeMutableRawPointer(search)
+            let (isMalformed, limit) = (reference.mayHoldMalformedText, reference.extensionLimit)
+            return lifeline_extensions_present(table, memory, &types, isMalformed, limit) { context, table in
+                context?.assumingMemoryBound(to: Search.self).pointee.numbers.append(table.pointee.fields[0].number)
+            }
+        }
+        precondition(isFound, "Out of memory for extensions")
+        return search.numbers
+    }
+
     /// Replaces an extension by `content`, of the extension's table, or removes it where `content` has no field set.
     package mutating func setExtension(_ content: TableMessage) {
         reference.setExtension(content.reference, as: content.table, in: table)

@@ -102,9 +102,13 @@ extension DynamicMessage {
         return table.fields.indices.filter { content.isPresent(table.pointee.fields + $0) }.map(descriptor.field(at:))
     }
 
-    /// The extensions that are set, of those that the pool knows.
+    /// The extensions that are set, in the order of their numbers, of those that the pool knows.
     public func presentExtensions(of pool: DescriptorPool) -> [FieldDescriptor] {
-        pool.extensions(of: descriptor).filter { isMember($0) && has($0) }
+        let known = { [self] (number: UInt32) -> FieldDescriptor? in
+            guard let field = pool.extension(of: descriptor, number: Int(number)), isMember(field) else { return nil }
+            return field
+        }
+        return content.presentExtensions { known($0)?.extensionTable }.compactMap(known)
     }
 
     /// The field of a oneof that is set; nil when none is.

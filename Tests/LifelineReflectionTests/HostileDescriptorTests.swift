@@ -328,6 +328,57 @@ import Testing
         #expect((message != nil) == isValue)
     }
 
+    /// A message with each of many extensions, in the worst orders, takes no square of their number.
+    @Test(arguments: [nil, 7] as [UInt64?]) func manyExtensions(seed: UInt64?) throws {
+        let count = 10_000
+        let pool = try DescriptorPool(
+            .of(
+                .proto3 { file in
+                    file.messageType = [
+                        .with { type in
+                            type.name = "M"
+                            type.extensionRange = [.with { ($0.start, $0.end) = (20_000, 1_000_000) }]
+                        }
+                    ]
+                    file.extension = RepeatedField(
+                        (0..<count).map { index in
+                            var field = Google_Protobuf_FieldDescriptorProto("e\(index)", 20_000 + Int32(index))
+                            field.extendee = "M"
+                            return field
+                        }
+                    )
+                }
+            )
+        )
+        let type = try #require(pool.message(named: "test.M"))
+        var order = Array((0..<count).reversed())
+        if let seed {
+            var random = SeededGenerator(seed: seed)
+            order.shuffle(using: &random)
+        }
+        let types = MessageRegistry(pool)
+        let members = order.map { "\"[test.e\($0)]\":\($0 % 100)" }
+        let options = JSONDecodingOptions(types: types)
+        let json = "{\(members.joined(separator: ","))}"
+        let message = try DynamicMessage(type, jsonString: json, options: options)
+        #expect(message.presentExtensions(of: pool).map(\.number) == Array(20_000..<20_000 + count))
+        #expect(message[try #require(pool.extension(named: "test.e777"))] == .int32(77))
+        try message.checkExtensions(types)
+
+        let fields = order.flatMap { varint((20_000 + $0) << 3) + [UInt8($0 % 100)] }
+        let decoded = try DynamicMessage(type, serializedBytes: fields)
+        #expect(decoded.presentExtensions(of: pool).count == count)
+        let sorted = (0..<count).map { "\"[test.e\($0)]\":\($0 % 100)" }
+        #expect(
+            try decoded.jsonString(options: JSONEncodingOptions(types: types)) == "{\(sorted.joined(separator: ","))}"
+        )
+        let twice = "{\((members + [members[count / 3]]).joined(separator: ","))}"
+        let error = #expect(throws: MessageError.self) {
+            _ = try DynamicMessage(type, jsonString: twice, options: options)
+        }
+        #expect(error?.code == .duplicateField)
+    }
+
     /// Whatever the damage, a pool is made or an error thrown; and messages of the types that were made can be used.
     @Test(arguments: 0..<8) func damagedFilesAreNoDanger(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

@@ -17,6 +17,15 @@ LIFELINE_ASSUME_NONNULL_BEGIN
 void *_Nullable lifeline_extension_read(
     const LifelineMessageTable *extension, const void *message, LifelineArena *arena);
 
+typedef void (*LifelineExtensionVisit)(void *_Nullable context, const LifelineMessageTable *extension);
+
+// Calls `visit`, with the context of `types`, for each extension of `message` that `types` know and that
+// lifeline_extension_read finds, in the order of their numbers. One that takes more than `limit` bytes is passed over.
+// What this takes is freed before it returns. False when memory is exhausted.
+bool lifeline_extensions_present(
+    const LifelineMessageTable *table, const void *message, const LifelineTypes *types, bool accept_malformed_text,
+    size_t limit, LifelineExtensionVisit visit);
+
 // Replaces the extension of `message` by `value`, a message of the extension's table, or removes it where `value` has
 // no field set. False, with nothing changed, when the arena's budget or malloc is exhausted, or the extension takes
 // more than INT32_MAX bytes.
