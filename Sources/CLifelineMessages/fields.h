@@ -109,47 +109,6 @@ static inline void lifeline_mark_present(const LifelineField *field, void *messa
     }
 }
 
-// The field with this number, or NULL.
-static inline const LifelineField *_Nullable lifeline_find_field(const LifelineMessageTable *table, uint32_t number) {
-    uint32_t index = number - 1;  // 0 becomes the largest number, which no table has
-    if (index < table->dense_count) return &table->fields[index];
-    uint32_t low = table->dense_count;
-    uint32_t high = table->field_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (table->fields[middle].number < number) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < table->field_count && table->fields[low].number == number ? &table->fields[low] : NULL;
-}
-
-// The position of `number` in the ascending list that the enum declares, or its count when it is not in there.
-static inline size_t lifeline_enum_find(const LifelineEnum *enumeration, int32_t number) {
-    size_t low = 0;
-    size_t high = enumeration->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (enumeration->numbers[middle] < number) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < enumeration->count && enumeration->numbers[low] == number ? low : enumeration->count;
-}
-
-static inline bool lifeline_is_closed_enum(const LifelineField *field) {
-    return (field->flags & LIFELINE_FIELD_CLOSED_ENUM) != 0;
-}
-
-static inline bool lifeline_enum_knows(const LifelineField *field, int32_t number) {
-    const LifelineEnum *enumeration = field->enumeration;
-    return enumeration != NULL && lifeline_enum_find(enumeration, number) < enumeration->count;
-}
-
 LIFELINE_ASSUME_NONNULL_END
 
 #endif

@@ -5,7 +5,7 @@
 #include "array.h"
 #include "extensions.h"
 #include "map_order.h"
-#include "names.h"
+#include "lifeline_names.h"
 #include "utf8.h"
 
 // MARK: Failures
@@ -288,8 +288,7 @@ static int64_t find_field(const LifelineMessageTable *table, LifelineJSONString 
     for (uint32_t index = guess; index < end; index += 1) {
         if (lifeline_is_name(&table->names, 2 * index + 1, name.bytes, name.count)) return index;
     }
-    int64_t index = lifeline_find_name(&table->names, name.bytes, name.count);
-    return index < 0 ? -1 : index / 2;
+    return lifeline_find_field_by_json_name(table, name.bytes, name.count);
 }
 
 // Takes the key of the field at `guess`, if it comes next, and the colon behind it.

@@ -4,7 +4,7 @@
 #include "fields.h"
 #include "lifeline_text_format.h"
 #include "map_order.h"
-#include "names.h"
+#include "lifeline_names.h"
 #include "numbers.h"
 #include "text_format_scan.h"
 #include "utf8.h"
@@ -312,19 +312,8 @@ static bool skip_unknown(TextParser *parser) {
 // The index of a field by its name as in the .proto file, or by its type's where it is named by that. -1 when there is
 // none.
 static int64_t find_field(const LifelineMessageTable *table, LifelineTextToken name) {
-    int64_t found = lifeline_find_name(&table->names, name.bytes, name.count);
-    if (found >= 0 && found % 2 == 0) return found / 2;
-    int64_t named_by_type = -1;
-    for (uint32_t index = 0; index < table->field_count; index += 1) {
-        // If the name is also another field's JSON name, the lookup may find that field first.
-        if (found >= 0 && lifeline_is_name(&table->names, 2 * index, name.bytes, name.count)) return index;
-        const LifelineField *field = &table->fields[index];
-        if ((field->flags & LIFELINE_FIELD_NAMED_BY_TYPE) == 0) continue;
-        size_t count;
-        const char *type = lifeline_type_name(field, &count);
-        if (count == name.count && memcmp(type, name.bytes, count) == 0) named_by_type = index;
-    }
-    return named_by_type;
+    int64_t found = lifeline_find_field_by_name(table, name.bytes, name.count);
+    return found >= 0 ? found : lifeline_find_field_by_type(table, name.bytes, name.count);
 }
 
 // Reads the value of an extension, of which the name in brackets was read; `*found` is false when it is not known.

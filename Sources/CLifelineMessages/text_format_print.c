@@ -3,7 +3,7 @@
 #include "decoder.h"
 #include "fields.h"
 #include "lifeline_text_format.h"
-#include "names.h"
+#include "lifeline_names.h"
 #include "text.h"
 #include "text_format_scan.h"
 #include "unknown_fields.h"

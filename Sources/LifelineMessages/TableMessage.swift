@@ -217,30 +217,10 @@ extension UnsafePointer<_MessageTable> {
     }
 
     /// The index of the field with this name in the .proto file.
-    package func fieldIndex(named name: UnsafeRawBufferPointer) -> Int? {
-        let names = pointee.names
-        let bytes = { (index: Int) in
-            let entry = names.names[index]
-            return UnsafeRawBufferPointer(start: names.text + Int(entry.offset), count: Int(entry.count))
-        }
-        // By length, then by bytes.
-        var range = 0..<Int(names.order_count)
-        while !range.isEmpty {
-            let middle = range.lowerBound + range.count / 2
-            let index = Int(names.order[middle])
-            let other = bytes(index)
-            if other.count != name.count ? other.count < name.count : other.lexicographicallyPrecedes(name) {
-                range = (middle + 1)..<range.upperBound
-            } else if !other.elementsEqual(name) {
-                range = range.lowerBound..<middle
-            } else if index.isMultiple(of: 2) {
-                return index / 2
-            } else {
-                // It is a name in JSON, which another field may have in the file.
-                return fields.indices.first { bytes(2 * $0).elementsEqual(name) }
-            }
-        }
-        return nil
+    package func fieldIndex(named name: UnsafeBufferPointer<UInt8>) -> Int? {
+        guard let start = name.baseAddress else { return nil }
+        let index = lifeline_find_field_by_name(self, start, name.count)
+        return index < 0 ? nil : Int(index)
     }
 
     package func field(at index: Int) -> TableMessage.Field { pointee.fields + index }
@@ -253,20 +233,6 @@ extension LifelineField {
     /// Whether it is a repeated field or a map.
     package var isRepeated: Bool {
         presence == LIFELINE_PRESENCE_REPEATED || presence == LIFELINE_PRESENCE_MAP
-    }
-
-    /// Whether the field of an enum can have this number: a closed enum has to declare it.
-    package func canBe(_ number: Int32) -> Bool {
-        guard Int(flags) & LIFELINE_FIELD_CLOSED_ENUM != 0 else { return true }
-        guard let enumeration else { return false }
-        var range = 0..<Int(enumeration.pointee.count)
-        while !range.isEmpty {
-            let middle = range.lowerBound + range.count / 2
-            let other = enumeration.pointee.numbers[middle]
-            if other == number { return true }
-            range = other < number ? (middle + 1)..<range.upperBound : range.lowerBound..<middle
-        }
-        return false
     }
 
     /// The table of a message that is there at most once; nil for other fields.

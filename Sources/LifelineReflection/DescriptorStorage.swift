@@ -172,15 +172,8 @@ final class DescriptorStorage: @unchecked Sendable {
     /// Whether one of a message's ranges of extensions has a number.
     func hasExtensionRange(ofMessage index: Int, with number: Int32) -> Bool {
         let ranges = messages[index].extensionRanges
-        var candidates = ranges.indices
-        while !candidates.isEmpty {
-            let middle = candidates.lowerBound + candidates.count / 2
-            if ranges[middle].contains(number) { return true }
-            candidates =
-                ranges[middle].upperBound < number
-                ? (middle + 1)..<candidates.upperBound : candidates.lowerBound..<middle
-        }
-        return false
+        let first = ranges.indices.partitioningIndex { ranges[$0].upperBound >= number }
+        return first < ranges.endIndex && ranges[first].contains(number)
     }
 
     /// The full name of a scope, with a dot behind it; empty for a file without a package.

@@ -50,7 +50,9 @@ extension DynamicMessage {
             default: false
             }
         if !isOfType { throw mismatch(value, field) }
-        if case .enumeration(let number) = value, let entry = field.tableEntry, !entry.pointee.canBe(number) {
+        if case .enumeration(let number) = value, let entry = field.tableEntry, lifeline_is_closed_enum(entry),
+            !lifeline_enum_knows(entry, number)
+        {
             throw MessageError(
                 code: .unexpectedValue,
                 message: "\(field.fullName) cannot be set to \(number): its enum is closed and has no such value."

@@ -78,20 +78,10 @@ extension DynamicMessage {
             throw MessageError(code: .unexpectedValue, message: "\(field.fullName) is no map.")
         }
         try check(key, for: keyField)
-        let entry = entry(of: field)
-        var range = 0..<content.count(of: entry)
-        while !range.isEmpty {
-            let middle = range.lowerBound + range.count / 2
-            let other = mapEntry(of: field, at: middle)[keyField]
-            if other.precedes(key) {
-                range = (middle + 1)..<range.upperBound
-            } else if key.precedes(other) {
-                range = range.lowerBound..<middle
-            } else {
-                return (mapped, (middle, true))
-            }
-        }
-        return (mapped, (range.lowerBound, false))
+        let indices = 0..<content.count(of: entry(of: field))
+        let index = indices.partitioningIndex { !mapEntry(of: field, at: $0)[keyField].precedes(key) }
+        let isFound = index < indices.upperBound && !key.precedes(mapEntry(of: field, at: index)[keyField])
+        return (mapped, (index, isFound))
     }
 
     mutating func insert(

@@ -68,17 +68,9 @@ struct FieldPaths {
 
     /// Whether a path, or a part from its beginning, is among these.
     fileprivate func covers(_ path: [UInt8]) -> Bool {
-        var range = paths.indices
-        while !range.isEmpty {
-            let middle = range.lowerBound + range.count / 2
-            if Self.precedes(path, paths[middle]) {
-                range = range.lowerBound..<middle
-            } else {
-                range = (middle + 1)..<range.upperBound
-            }
-        }
+        let next = paths.indices.partitioningIndex { Self.precedes(path, paths[$0]) }
         // A path that covers it stands directly in front of it.
-        return range.lowerBound > 0 && Self.covers(paths[range.lowerBound - 1], path)
+        return next > 0 && Self.covers(paths[next - 1], path)
     }
 
     private static func covers(_ path: [UInt8], _ other: [UInt8]) -> Bool {
@@ -104,7 +96,7 @@ struct FieldPaths {
     }
 
     private static func fieldIndex(of name: [UInt8], in table: UnsafePointer<_MessageTable>) -> Int? {
-        name.withUnsafeBytes(table.fieldIndex)
+        name.withUnsafeBufferPointer(table.fieldIndex)
     }
 }
 

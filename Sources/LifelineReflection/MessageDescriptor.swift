@@ -55,19 +55,13 @@ public struct MessageDescriptor: Hashable, Sendable {
     /// The field with this name in the .proto file.
     public func field(named name: String) -> FieldDescriptor? {
         var name = name
-        return name.withUTF8 { table.fieldIndex(named: UnsafeRawBufferPointer($0)) }.map(field(at:))
+        return name.withUTF8 { table.fieldIndex(named: $0) }.map(field(at:))
     }
 
     /// The field with this number.
     public func field(number: Int) -> FieldDescriptor? {
-        let fields = table.fields
-        var range = fields.indices
-        while !range.isEmpty {
-            let middle = range.lowerBound + range.count / 2
-            if fields[middle].number == number { return field(at: middle) }
-            range = fields[middle].number < number ? (middle + 1)..<range.upperBound : range.lowerBound..<middle
-        }
-        return nil
+        guard let number = UInt32(exactly: number), let found = lifeline_find_field(table, number) else { return nil }
+        return field(at: found - table.pointee.fields)
     }
 
     /// The oneof with this name.

@@ -26,7 +26,7 @@ struct StructLayout {
             let field = storage.fields[index]
             let oneof = field.oneof.map { $0 - message.oneofs.lowerBound + 1 } ?? 0
             return Member(
-                presence: field.tablePresence(inMapEntry: isEntry),
+                presence: field.tablePresence(inMapEntry: isEntry, in: storage),
                 size: field.isRepeated ? 8 : lifeline_type_size(Int32(field.type.rawValue)),
                 position: (oneof, field.position)
             )
@@ -48,7 +48,8 @@ struct StructLayout {
 
     private mutating func placePlain(_ index: Int) {
         switch members[index].presence {
-        case LIFELINE_PRESENCE_FLAG: members[index].quantifierOffset = take(4, alignedTo: 4)
+        case LIFELINE_PRESENCE_FLAG, LIFELINE_PRESENCE_ONEOF:
+            members[index].quantifierOffset = take(4, alignedTo: 4)
         case LIFELINE_PRESENCE_REPEATED, LIFELINE_PRESENCE_MAP: members[index].quantifierOffset = take(8, alignedTo: 8)
         default: break
         }
@@ -130,13 +131,14 @@ extension DescriptorStorage.Field {
 
     var isRequired: Bool { !isRepeated && !isExtension && oneof == nil && features.presence == .required }
 
-    fileprivate func tablePresence(inMapEntry: Bool) -> Int {
+    fileprivate func tablePresence(inMapEntry: Bool, in storage: DescriptorStorage) -> Int {
         if isMap { return LIFELINE_PRESENCE_MAP }
         if isRepeated { return LIFELINE_PRESENCE_REPEATED }
+        // An extension tells whether it is set: the generator makes an `optional` field of it, which has a oneof.
+        if isExtension, storage.files[file].edition == .proto3 { return LIFELINE_PRESENCE_ONEOF }
         if inMapEntry { return LIFELINE_PRESENCE_ALWAYS }
         if oneof != nil { return LIFELINE_PRESENCE_ONEOF }
         if type == .message { return LIFELINE_PRESENCE_POINTER }
-        // An extension tells whether it is set, also in proto3.
         let isImplicit = features.presence == .implicit && !isExtension
         return isImplicit ? LIFELINE_PRESENCE_IMPLICIT : LIFELINE_PRESENCE_FLAG
     }
@@ -264,7 +266,8 @@ extension TableBuilder {
                 fields[index].number == index + 1 && Int(fields[index].type) == expected.type
                     && Int(fields[index].presence) == expected.presence
                     // JSON's null is the number 0.
-                    && (expected.type != LIFELINE_TYPE_ENUM || fields[index].canBe(0))
+                    && (expected.type != LIFELINE_TYPE_ENUM || !lifeline_is_closed_enum(table.field(at: index))
+                        || lifeline_enum_knows(table.field(at: index), 0))
             }
         return isAsExpected ? form : LIFELINE_WELL_KNOWN_NONE
     }

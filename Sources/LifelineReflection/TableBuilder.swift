@@ -32,15 +32,14 @@ struct TableBuilder {
             $0.type == .string && !$0.features.validatesUTF8
         }
         for (position, index) in indices.enumerated() {
-            fill(tables + position, with: storage.messages[index])
+            let fields = storage.messages[index].fieldsByNumber.map { storage.fields[$0] }
+            let names = fields.flatMap { [$0.proto.name, $0.jsonName] }
+            fill(tables + position, with: storage.messages[index], fieldNames: names)
             var flags = 0
             if storage.messages[index].proto.options.mapEntry { flags |= LIFELINE_MESSAGE_MAP_ENTRY }
             if requiring.contains(index) { flags |= LIFELINE_MESSAGE_HAS_REQUIRED }
             if unchecked.contains(index) { flags |= LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT }
-            let fields = storage.messages[index].fields
-            if fields.contains(where: { storage.fields[$0].jsonName.isEscapedInJSON }) {
-                flags |= LIFELINE_MESSAGE_HAS_ESCAPED_NAMES
-            }
+            if fields.contains(where: \.jsonName.isEscapedInJSON) { flags |= LIFELINE_MESSAGE_HAS_ESCAPED_NAMES }
             if storage.messages[index].proto.options.messageSetWireFormat { flags |= LIFELINE_MESSAGE_SET }
             tables[position].flags = UInt32(flags)
         }
@@ -91,8 +90,7 @@ struct TableBuilder {
         )
         message.fieldsByNumber = [index]
         let table = memory.allocate(LifelineMessageTable.self, count: 1)
-        fill(table, with: message)
-        table.pointee.names = makeNames(Array(repeating: "[\(message.fullName)]", count: 2))
+        fill(table, with: message, fieldNames: Array(repeating: "[\(message.fullName)]", count: 2))
         table.pointee.extended = (extended.storage ?? storage).messages[extended.index].table
         var flags = Int(table.pointee.fields.pointee.message?.pointee.flags ?? 0)
         flags &= LIFELINE_MESSAGE_HAS_REQUIRED | LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT
@@ -103,7 +101,8 @@ struct TableBuilder {
 
     private mutating func fill(
         _ table: UnsafeMutablePointer<LifelineMessageTable>,
-        with message: DescriptorStorage.Message
+        with message: DescriptorStorage.Message,
+        fieldNames: [String]
     ) {
         let layout = StructLayout(of: message, in: storage)
         let numbered = message.fieldsByNumber
@@ -129,11 +128,7 @@ struct TableBuilder {
                 if let entry, taken.insert(entry.index).inserted { entries[entry.index] = entry.value }
             }
         }
-        if !numbered.isEmpty {
-            table.pointee.names = makeNames(
-                numbered.flatMap { [storage.fields[$0].proto.name, storage.fields[$0].jsonName] }
-            )
-        }
+        if !numbered.isEmpty { table.pointee.names = makeNames(fieldNames) }
     }
 
     private mutating func makeField(_ field: DescriptorStorage.Field, _ member: StructLayout.Member) -> LifelineField {
@@ -197,19 +192,23 @@ struct TableBuilder {
         var text: [UInt8] = []
         var order: [UInt32] = []
         var entries: [LifelineName] = []
+        // Fields have two names, of which the second is that in JSON.
+        var seen: [Set<[UInt8]>] = [[], []]
         for (index, name) in names.enumerated() {
             let offset = offsets[name] ?? text.count
             if offset == text.count {
                 offsets[name] = offset
                 text += name
                 text.append(0)
-                order.append(UInt32(index))
             }
+            let isSecondOfTwo = index % 2 == 1 && names[index - 1] == name
+            if !isSecondOfTwo, seen[index % 2].insert(name).inserted { order.append(UInt32(index)) }
             entries.append(LifelineName(offset: UInt32(offset), count: UInt32(name.count)))
         }
-        order.sort { left, right in
-            let (left, right) = (names[Int(left)], names[Int(right)])
-            return left.count != right.count ? left.count < right.count : left.lexicographicallyPrecedes(right)
+        order.sort {
+            let (left, right) = (names[Int($0)], names[Int($1)])
+            if left.count != right.count { return left.count < right.count }
+            return left == right ? $0 % 2 < $1 % 2 : left.lexicographicallyPrecedes(right)
         }
         return LifelineNames(
             text: UnsafeRawPointer(memory.array(text)).assumingMemoryBound(to: CChar.self),

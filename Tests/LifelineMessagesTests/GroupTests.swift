@@ -71,6 +71,17 @@ import Testing
         #expect(code([0x0B, 0x23, 0x24, 0x0C]) == .missingRequiredField)
     }
 
+    @Test func textFormatHasTheNamesOfTheirTypes() throws {
+        let parse = { (text: String) in try Test_Proto2_Groups(textFormatString: text) }
+        let message = try parse("Single { number: 1 }")
+        #expect(message.textFormatString().hasPrefix("Single {"))
+        #expect(try parse("single { number: 1 }") == message)
+        for name in ["SINGLE", "sINGLE", "Singles", "S", "Singl"] {
+            let error = #expect(throws: MessageError.self) { try parse("\(name) { number: 1 }") }
+            #expect(error?.code == .unknownField)
+        }
+    }
+
     @Test func groupsCountAsDepth() throws {
         // A group in a message in a group, and so on.
         func nested(_ depth: Int) throws -> [UInt8] {

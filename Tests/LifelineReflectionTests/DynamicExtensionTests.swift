@@ -201,6 +201,19 @@ import Testing
         #expect(throws: MessageError.self) { try type.options.value(ofExtension: try #require(type.fields.first)) }
     }
 
+    @Test func extensionsOfProto3TellWhetherTheyAreSet() throws {
+        let options = MessageDescriptor(Test_Imports_Options_Marked.self).options
+        #expect(options.hasTest_Imports_Options_level && options.Test_Imports_Options_level == 0)
+        #expect(!options.hasTest_Imports_Options_note)
+        let linked = DescriptorPool([Test_Imports_Options_Marked.self])
+        for pool in [linked, pool] {
+            let level = try #require(pool.extension(named: "test.imports.options.level"))
+            let note = try #require(pool.extension(named: "test.imports.options.note"))
+            #expect(try options.value(ofExtension: level) == .int32(0))
+            #expect(try options.value(ofExtension: note) == nil)
+        }
+    }
+
     @Test func customOptionsOfSchemas() throws {
         let schema = try #require(pool.message(named: "test.imports.Schema"))
         let owner = try #require(pool.extension(named: "test.imports.owner"))

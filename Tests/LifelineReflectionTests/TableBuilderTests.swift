@@ -19,26 +19,40 @@ import Testing
         }
     }
 
-    @Test(
-        arguments: [
-            Test_Extending_Extensions_Pair.self, Test_Extending_Extensions_Spot.self,
-            Test_Extending_Extensions_a_bool.self, Test_Extending_Extensions_a_double.self,
-            Test_Extending_Extensions_a_fixed32.self, Test_Extending_Extensions_a_sint64.self,
-            Test_Extending_Extensions_a_string.self, Test_Extending_Extensions_an_int32.self,
-            Test_Extending_Extensions_color.self, Test_Extending_Extensions_heavy.self,
-            Test_Extending_Extensions_packed_numbers.self, Test_Extending_Extensions_singular.self,
-            Test_Extending_Extensions_size.self, Test_Extending_Extensions_sizes.self,
-            Test_Extending_Extensions_some_bytes.self, Test_Extending_Extensions_texts.self,
-            Test_Extending_Extensions_weight.self, Test_Extending_Extensions_weights.self,
-            Test_Extending_Scope.Extensions.scope.self, Test_Extending_Scope.Extensions.self_.self,
-            Test_Extending_Entry.Extensions.entry.self, Test_Imports_Extensions_owner.self,
-        ] as [any MessageExtension.Type]
-    )
-    func tablesOfExtensionsAreThoseOfTheGenerator(type: any MessageExtension.Type) throws {
+    private static let extensions: [any MessageExtension.Type] = [
+        Test_Extending_Extensions_Pair.self, Test_Extending_Extensions_Spot.self,
+        Test_Extending_Extensions_a_bool.self, Test_Extending_Extensions_a_double.self,
+        Test_Extending_Extensions_a_fixed32.self, Test_Extending_Extensions_a_fixed64.self,
+        Test_Extending_Extensions_a_float.self, Test_Extending_Extensions_a_sint32.self,
+        Test_Extending_Extensions_a_sint64.self, Test_Extending_Extensions_a_string.self,
+        Test_Extending_Extensions_a_uint32.self, Test_Extending_Extensions_a_uint64.self,
+        Test_Extending_Extensions_an_int32.self, Test_Extending_Extensions_an_int64.self,
+        Test_Extending_Extensions_an_sfixed32.self, Test_Extending_Extensions_an_sfixed64.self,
+        Test_Extending_Extensions_color.self, Test_Extending_Extensions_heavy.self,
+        Test_Extending_Extensions_name.self, Test_Extending_Extensions_numbers.self,
+        Test_Extending_Extensions_packed_numbers.self, Test_Extending_Extensions_singular.self,
+        Test_Extending_Extensions_size.self, Test_Extending_Extensions_sizes.self,
+        Test_Extending_Extensions_some_bytes.self, Test_Extending_Extensions_texts.self,
+        Test_Extending_Extensions_unit.self, Test_Extending_Extensions_weight.self,
+        Test_Extending_Extensions_weights.self, Test_Extending_Entry.Extensions.entry.self,
+        Test_Extending_Scope.Extensions.scope.self, Test_Extending_Scope.Extensions.self_.self,
+        Test_Imports_Extensions_owner.self, Test_Imports_Extensions_rank.self,
+        Test_Imports_Options_Extensions_codes.self, Test_Imports_Options_Extensions_level.self,
+        Test_Imports_Options_Extensions_mark.self, Test_Imports_Options_Extensions_note.self,
+        Test_Imports_Options_Extensions_rate.self, Test_Proto2_Extensions_count.self,
+        Test_Proto2_Extensions_marker.self, Test_Proto2_Extensions_note.self, Test_Proto2_Extensions_words.self,
+        Test_Proto2_Extendable.Scope.Extensions.scoped.self,
+    ]
+
+    @Test func tablesOfExtensionsAreThoseOfTheGenerator() throws {
         let pool = try DescriptorPool(Schemas.set())
-        let made = try #require(pool.extension(named: type.protoMessageName)?.extensionTable)
-        #expect(Table(made) == Table(type._table))
-        #expect(made.pointee.extended == pool.extension(named: type.protoMessageName)?.containingType?.table)
+        let names = Set(Self.extensions.map { $0.protoMessageName })
+        for type in Self.extensions {
+            let made = try #require(pool.extension(named: type.protoMessageName)?.extensionTable)
+            #expect(Table(made) == Table(type._table), "\(type)")
+            #expect(made.pointee.extended == pool.extension(named: type.protoMessageName)?.containingType?.table)
+        }
+        #expect(names == Set(pool.extensions.map(\.fullName)))
     }
 
     /// The content of a table, for comparing.

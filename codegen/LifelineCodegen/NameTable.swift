@@ -2,7 +2,7 @@
 struct NameTable {
     private var text = ""
     private var names: [(offset: Int, count: Int)] = []
-    /// By length, then by bytes; each name once.
+    /// See LifelineNames.
     private let order: [Int]
 
     init(_ names: [String]) {
@@ -18,10 +18,15 @@ struct NameTable {
             }
             self.names.append((offsets[Array(name.utf8)] ?? 0, name.utf8.count))
         }
-        var seen: Set<[UInt8]> = []
-        order = names.indices.filter { seen.insert(Array(names[$0].utf8)).inserted }.sorted {
+        // Fields have two names, of which the second is that in JSON.
+        var seen: [Set<[UInt8]>] = [[], []]
+        order = names.indices.filter { index in
+            if index % 2 == 1, names[index - 1].utf8.elementsEqual(names[index].utf8) { return false }
+            return seen[index % 2].insert(Array(names[index].utf8)).inserted
+        }.sorted {
             let (left, right) = (names[$0].utf8, names[$1].utf8)
-            return left.count != right.count ? left.count < right.count : left.lexicographicallyPrecedes(right)
+            if left.count != right.count { return left.count < right.count }
+            return left.elementsEqual(right) ? $0 % 2 < $1 % 2 : left.lexicographicallyPrecedes(right)
         }
     }
 

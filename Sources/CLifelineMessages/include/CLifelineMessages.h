@@ -8,6 +8,7 @@
 #include "lifeline_fields.h"
 #include "lifeline_json.h"
 #include "lifeline_message.h"
+#include "lifeline_names.h"
 #include "lifeline_references.h"
 #include "lifeline_spares.h"
 #include "lifeline_table.h"

@@ -80,7 +80,9 @@ typedef struct LifelineName {
 typedef struct LifelineNames {
     const char *text;
     const LifelineName *names;
-    const uint32_t *order;  // indices in `names`: by length, then by bytes; each name once
+    // Indices in `names`: by length, then by bytes. Each name is there once. A name that one field has in the .proto file
+    // and another one in JSON is there for both, in this order.
+    const uint32_t *order;
     uint32_t order_count;
 } LifelineNames;
 

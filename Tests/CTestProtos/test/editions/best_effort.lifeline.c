@@ -40,7 +40,7 @@ static const LifelineField test__editions__best_effort__fields[] = {
 };
 static const char test__editions__best_effort__name_text[] = "foo_bar\000fooBar\000last";
 static const LifelineName test__editions__best_effort__name_entries[] = {{0, 7}, {8, 6}, {8, 6}, {8, 6}, {15, 4}, {15, 4}};
-static const uint32_t test__editions__best_effort__name_order[] = {4, 1, 0};
+static const uint32_t test__editions__best_effort__name_order[] = {4, 2, 1, 0};
 const LifelineMessageTable test__editions__best_effort__table = {
     .full_name = "test.editions.BestEffort",
     .default_instance = &test__editions__best_effort__default,
@@ -56,7 +56,7 @@ const LifelineMessageTable test__editions__best_effort__table = {
         [2] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x10, 1, offsetof(Test__Editions__BestEffort, foobar), offsetof(Test__Editions__BestEffort, has_foobar)),
         [3] = LIFELINE_DISPATCH(VARINT32, MARKED, 0x18, 1, offsetof(Test__Editions__BestEffort, last), offsetof(Test__Editions__BestEffort, has_last)),
     },
-    .names = {.text = test__editions__best_effort__name_text, .names = test__editions__best_effort__name_entries, .order = test__editions__best_effort__name_order, .order_count = 3},
+    .names = {.text = test__editions__best_effort__name_text, .names = test__editions__best_effort__name_entries, .order = test__editions__best_effort__name_order, .order_count = 4},
     .file = &lifeline_file_test_2feditions_2fbest_5feffort,
 };
 
