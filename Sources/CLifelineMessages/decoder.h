@@ -82,9 +82,9 @@ LifelineDecodeFields lifeline_decode_fields_plain;
 LifelineDecodeFields lifeline_decode_fields_with_tail_calls;
 #endif
 
-// Finds the payload of a submessage, if the depth allows for one. Of a group it is all that is left, for only the end
-// tag tells where the group ends. To be called before the submessage is created: one that may not stand there shall not
-// be in the message that a failure leaves.
+// Finds the payload of a submessage, if the depth allows for one. For a group, the payload is the rest of the input:
+// only the end tag shows where the group ends. Call this before you create the submessage, so that one that is too deep
+// is not left behind in the message.
 static inline bool lifeline_enter_child(
     LifelineDecoder *decoder, LifelineScope *scope, const LifelineField *field, LifelineInput *payload) {
     LifelineStatus status = LIFELINE_OK;

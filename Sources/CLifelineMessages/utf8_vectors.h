@@ -16,7 +16,7 @@
 
 typedef uint8_t LifelineVector __attribute__((vector_size(16)));
 
-// MARK: What the processors name differently
+// MARK: Instructions of each processor
 
 #if defined(__x86_64__)
 

@@ -23,13 +23,13 @@ public struct DescriptorError: Error, Hashable, Sendable, CustomStringConvertibl
         public static let cyclicImport = Self(kind: .cyclicImport)
         /// Another file with the same name, and with another content, is in the pool.
         public static let duplicateFile = Self(kind: .duplicateFile)
-        /// A name is no identifier.
+        /// A name is no identifier, or a name in JSON is in brackets.
         public static let invalidName = Self(kind: .invalidName)
-        /// Something else has the same full name.
+        /// Something else has the same full name, or the same name in JSON.
         public static let duplicateName = Self(kind: .duplicateName)
         /// A type that is used is not declared by the file or what it imports, or is of another kind.
         public static let unknownType = Self(kind: .unknownType)
-        /// The number of a field, or of a range, is none that there can be.
+        /// The number of a field, or of a range, is not allowed.
         public static let invalidNumber = Self(kind: .invalidNumber)
         /// Two fields, or two values of an enum, have the same number.
         public static let duplicateNumber = Self(kind: .duplicateNumber)

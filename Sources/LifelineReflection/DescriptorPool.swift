@@ -244,8 +244,8 @@ private struct ImportOrder {
 }
 
 extension Google_Protobuf_FileDescriptorProto {
-    /// Without what programs and sets have of the same file, or have not: comments, and names in JSON that follow from
-    /// the others.
+    /// Without the parts that may differ between two copies of a file: comments, and names in JSON that follow from the
+    /// others.
     fileprivate var normalized: Google_Protobuf_FileDescriptorProto {
         var file = self
         file.clearSourceCodeInfo()

@@ -120,7 +120,7 @@ final class DescriptorStorage: @unchecked Sendable {
         /// Beside `proto`, for it is asked for often.
         let isRepeated: Bool
 
-        /// Whether a message says of the field that it is set, even to the default.
+        /// Whether messages tell if the field is set, even when it is set to its default.
         var hasPresence: Bool {
             if isRepeated { return false }
             return type == .message || oneof != nil || isExtension || features.presence != .implicit

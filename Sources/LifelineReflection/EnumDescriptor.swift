@@ -16,7 +16,7 @@ public struct EnumDescriptor: Hashable, Sendable {
     public var containingType: MessageDescriptor? { storage.message(of: enumeration.scope) }
     /// Whether numbers that the enum does not declare become unknown fields, as in proto2.
     public var isClosed: Bool { enumeration.isClosed }
-    /// Options. Custom ones are extensions of theirs: see `Message.value(ofExtension:)`.
+    /// The options. `Message.value(ofExtension:)` reads custom ones.
     public var options: Google_Protobuf_EnumOptions { enumeration.proto.options }
     public var comments: DescriptorComments { file.comments(at: storage.path(ofEnum: index)) }
     public var proto: Google_Protobuf_EnumDescriptorProto { enumeration.proto }
@@ -55,7 +55,7 @@ public struct EnumValueDescriptor: Hashable, Sendable {
     public var name: String { value.proto.name }
     public var number: Int { Int(value.proto.number) }
     public var enumeration: EnumDescriptor { EnumDescriptor(storage: storage, index: value.enumeration) }
-    /// Options. Custom ones are extensions of theirs: see `Message.value(ofExtension:)`.
+    /// The options. `Message.value(ofExtension:)` reads custom ones.
     public var options: Google_Protobuf_EnumValueOptions { value.proto.options }
     public var comments: DescriptorComments {
         enumeration.file.comments(at: storage.path(ofEnum: value.enumeration) + [2, Int32(value.position)])

@@ -20,7 +20,7 @@ public struct FieldDescriptor: Hashable, Sendable {
     public var jsonName: String { field.jsonName }
     public var number: Int { Int(field.proto.number) }
     public var file: FileDescriptor { FileDescriptor(storage: storage, index: field.file) }
-    /// Options. Custom ones are extensions of theirs: see `Message.value(ofExtension:)`.
+    /// The options. `Message.value(ofExtension:)` reads custom ones.
     public var options: Google_Protobuf_FieldOptions { field.proto.options }
     public var comments: DescriptorComments { file.comments(at: storage.path(ofField: index)) }
     public var proto: Google_Protobuf_FieldDescriptorProto { field.proto }
@@ -54,7 +54,7 @@ public struct FieldDescriptor: Hashable, Sendable {
     public var isDelimited: Bool { field.isGroup(in: storage) }
     /// Whether a string has to be UTF-8.
     public var validatesUTF8: Bool { field.type == .string && field.features.validatesUTF8 }
-    /// Whether a message says of the field that it is set, even to the default.
+    /// Whether messages tell if the field is set, even when it is set to its default.
     public var hasPresence: Bool { field.hasPresence }
 
     /// The type of the messages; nil for other fields. Of a map, it is that of the entries.

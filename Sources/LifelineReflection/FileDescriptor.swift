@@ -16,7 +16,7 @@ public struct FileDescriptor: Hashable, Sendable {
     public var package: String { file.proto.package }
     /// The edition; `proto2` and `proto3` for files of those syntaxes.
     public var edition: Google_Protobuf_Edition { file.edition }
-    /// Options. Custom ones are extensions of theirs: see `Message.value(ofExtension:)`.
+    /// The options. `Message.value(ofExtension:)` reads custom ones.
     public var options: Google_Protobuf_FileOptions { file.proto.options }
     /// The file as it was added: for linked files without comments.
     public var proto: Google_Protobuf_FileDescriptorProto { file.proto }

@@ -32,7 +32,7 @@ public struct MessageDescriptor: Hashable, Sendable {
     public var file: FileDescriptor { FileDescriptor(storage: storage, index: message.file) }
     /// The message in which it is declared; nil at the top level of a file.
     public var containingType: MessageDescriptor? { storage.message(of: message.scope) }
-    /// Options. Custom ones are extensions of theirs: see `Message.value(ofExtension:)`.
+    /// The options. `Message.value(ofExtension:)` reads custom ones.
     public var options: Google_Protobuf_MessageOptions { message.proto.options }
     public var comments: DescriptorComments { file.comments(at: storage.path(ofMessage: index)) }
     public var proto: Google_Protobuf_DescriptorProto { message.proto }
@@ -92,7 +92,7 @@ public struct OneofDescriptor: Hashable, Sendable {
     public var containingType: MessageDescriptor { MessageDescriptor(storage: storage, index: oneof.message) }
     /// The fields, of which at most one is set.
     public var fields: [FieldDescriptor] { oneof.fields.map { FieldDescriptor(storage: storage, index: $0) } }
-    /// Options. Custom ones are extensions of theirs: see `Message.value(ofExtension:)`.
+    /// The options. `Message.value(ofExtension:)` reads custom ones.
     public var options: Google_Protobuf_OneofOptions { oneof.proto.options }
     public var comments: DescriptorComments {
         containingType.file.comments(at: storage.path(ofMessage: oneof.message) + [8, Int32(oneof.position)])

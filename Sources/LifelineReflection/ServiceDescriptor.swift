@@ -12,7 +12,7 @@ public struct ServiceDescriptor: Hashable, Sendable {
     /// The name with the package.
     public var fullName: String { service.fullName }
     public var file: FileDescriptor { FileDescriptor(storage: storage, index: service.file) }
-    /// Options. Custom ones are extensions of theirs: see `Message.value(ofExtension:)`.
+    /// The options. `Message.value(ofExtension:)` reads custom ones.
     public var options: Google_Protobuf_ServiceOptions { service.proto.options }
     public var comments: DescriptorComments { file.comments(at: [6, Int32(service.position)]) }
     /// The methods, as they were declared.
@@ -41,7 +41,7 @@ public struct MethodDescriptor: Hashable, Sendable {
     public var isClientStreaming: Bool { method.proto.clientStreaming }
     /// Whether the server sends many responses.
     public var isServerStreaming: Bool { method.proto.serverStreaming }
-    /// Options. Custom ones are extensions of theirs: see `Message.value(ofExtension:)`.
+    /// The options. `Message.value(ofExtension:)` reads custom ones.
     public var options: Google_Protobuf_MethodOptions { method.proto.options }
     public var comments: DescriptorComments {
         service.file.comments(at: [6, Int32(storage.services[method.service].position), 2, Int32(method.position)])

@@ -273,7 +273,7 @@ private struct JSONText: ~Copyable {
         var offset = offset
         var budget = budget ?? _MessageStorage.byteBudget(forTextOf: bytes.count, limit: options.memoryLimit)
         defer { (self.offset, self.budget) = (offset, budget) }
-        // About half of text is names and punctuation, which take nothing. How long each of several is, nobody knows.
+        // About half of text is names and punctuation, which take nothing. The size of one of many is unknown.
         let expected = isOneOfMany ? 64 : min((bytes.count - offset) / 2, 4_096)
         return try _MessageStorage.created(as: table, expecting: expected, in: .json, within: &budget) {
             arena,
