@@ -101,18 +101,6 @@ import Testing
 
     // MARK: Options
 
-    @Test func eachFormatPrefersItsOwnNames() throws {
-        typealias Swapped = Test_Names_Json_Swapped
-        let message = Swapped.with { ($0.fooBar, $0.first, $0.second, $0.thirdOne) = (1, 2, 3, 4) }
-        let json = #"{"fooBar":1,"foo_bar":2,"third_one":3,"thirdOne":4}"#
-        #expect(try message.jsonString() == json)
-        #expect(try Swapped(jsonString: json) == message)
-        #expect(try Swapped(jsonString: #"{"thirdOne":4,"third_one":3,"foo_bar":2,"fooBar":1}"#) == message)
-        let text = "foo_bar: 1\nfirst: 2\nsecond: 3\nthird_one: 4\n"
-        #expect(message.textFormatString() == text)
-        #expect(try Swapped(textFormatString: text) == message)
-    }
-
     @Test func namesAreThoseOfJSONOrOfTheFile() throws {
         let message = ChatMessage.with { $0.utcOffset = 1 }
         var options = JSONEncodingOptions()

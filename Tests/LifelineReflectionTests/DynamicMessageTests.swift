@@ -132,6 +132,38 @@ import Testing
         await #expect(processExitsWith: .failure) { _ = DynamicMessage(Test_Extending_Extensions_unit()) }
     }
 
+    /// protoc accepts fields whose name in JSON is another field's in the file.
+    @Test(arguments: [[1, 2, 3, 4], [4, 3, 2, 1]] as [[Int32]]) func eachFormatPrefersItsOwnNames(numbers: [Int32])
+        throws
+    {
+        let file = Google_Protobuf_FileDescriptorProto.proto3 { file in
+            file.messageType = [
+                .with { type in
+                    type.name = "M"
+                    type.field = [
+                        .init("foo_bar", numbers[0]), .init("first", numbers[1]), .init("second", numbers[2]),
+                        .init("third_one", numbers[3]),
+                    ]
+                    type.field[1].jsonName = "foo_bar"
+                    type.field[2].jsonName = "third_one"
+                }
+            ]
+        }
+        let type = try #require(DescriptorPool(.of(file)).message(named: "test.M"))
+        var message = DynamicMessage(type)
+        for (name, value) in zip(["foo_bar", "first", "second", "third_one"], 1...4) {
+            message[name] = .int32(Int32(value))
+        }
+        let members = [#""fooBar":1"#, #""foo_bar":2"#, #""third_one":3"#, #""thirdOne":4"#]
+        for members in [members, members.reversed()] {
+            #expect(try DynamicMessage(type, jsonString: "{\(members.joined(separator: ","))}") == message)
+        }
+        #expect(try DynamicMessage(type, jsonString: message.jsonString()) == message)
+        let lines = ["foo_bar: 1", "first: 2", "second: 3", "third_one: 4"]
+        #expect(try DynamicMessage(type, textFormatString: lines.joined(separator: " ")) == message)
+        #expect(try DynamicMessage(type, textFormatString: message.textFormatString()) == message)
+    }
+
     @Test func textIsComparedByItsBytes() throws {
         let (composed, decomposed) = ("\u{E9}", "e\u{301}")
         #expect(composed == decomposed && FieldValue.string(composed) != .string(decomposed))

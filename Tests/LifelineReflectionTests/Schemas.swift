@@ -18,7 +18,7 @@ enum Schemas {
         Test_Comments_Commented.self, Test_Comments_Deprecated.self, Test_Empty_Nothing.self,
         Test_Imports_Left_Item.self, Test_Imports_Options_Marked.self, Test_Imports_Right_Item.self,
         Test_Imports_Schema.self, Test_Imports_Tree.self,
-        Test_Imports_User.self, Test_Names_Cases_Cases.self, Test_Names_CWords.self, Test_Names_Json_Swapped.self,
+        Test_Imports_User.self, Test_Names_Cases_Cases.self, Test_Names_CWords.self,
         Test_Names_OpenCases_Holder.self,
         Test_Names_Presence.self, Test_Names_Types.self, Test_Paths_Dashed.self, Test_Proto2_Defaults.self,
         Test_Proto2_Enums.self, Test_Proto2_Groups.self, Test_Proto2_Marker.self, Test_Scalars_Many_ManyFields.self,
