@@ -3,7 +3,7 @@ internal import LifelineDescriptorTypes
 internal import LifelineMessages
 
 extension DescriptorBuilder {
-    /// Of a field: what is left of 32 bits beside the wire type.
+    /// The largest number of a field: its tag has 32 bits, and three of them are the wire type.
     static let largestNumber: Int32 = 536_870_911
 
     /// Adds all that a file declares, and checks what can be checked without knowing what it refers to.
@@ -76,7 +76,8 @@ extension DescriptorBuilder {
         storage.messages[index].extensions = try declare(proto.extension, in: inner, features, isExtension: true)
         try checkOneofs(of: index)
         try checkNumbers(of: index)
-        try checkJSONNames(of: index)
+        // Generated code is as protoc has allowed it, and older versions allow more.
+        if linkedFile == nil { try checkJSONNames(of: index) }
         for (position, enumeration) in proto.enumType.enumerated() {
             storage.messages[index].enums.append(storage.enums.count)
             try declare(enumeration, in: inner, at: position, features)
@@ -175,7 +176,8 @@ extension DescriptorBuilder {
         }
     }
 
-    /// Checks that the fields of a message differ in JSON: as protoc does, where JSON is promised.
+    /// Checks that the fields of a message have different names in JSON, unless its JSON is best effort. The newer versions of
+    /// protoc check it as well.
     private func checkJSONNames(of index: Int) throws(DescriptorError) {
         let message = storage.messages[index]
         // By their bytes: strings that differ in them may be equal.

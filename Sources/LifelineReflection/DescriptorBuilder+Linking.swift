@@ -110,7 +110,7 @@ extension DescriptorBuilder {
         }
         if field.isExtension, let place = storage.fields[index].containingType,
             (place.storage ?? storage).messages[place.index].proto.options.messageSetWireFormat,
-            field.type != .message || field.isRepeated
+            storage.fields[index].type != .message || field.isRepeated || field.isGroup(in: storage)
         {
             throw error(.invalidField, name, "only single messages can extend a message set.")
         }

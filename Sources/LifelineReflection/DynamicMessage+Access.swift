@@ -31,6 +31,12 @@ extension DynamicMessage {
             && descriptor.storage.messages[descriptor.index].fields.contains(field.index)
     }
 
+    /// Whether a field is an extension of this message that cannot be read or written, and so is never set: see
+    /// ``FieldDescriptor/checkExtensionTable()``.
+    func isUnusable(_ field: FieldDescriptor) -> Bool {
+        field.isExtension && field.extensionTable == nil && field.containingType?.table == descriptor.table
+    }
+
     func checkElement(_ value: FieldValue, of field: FieldDescriptor) throws(MessageError) {
         try checkMembership(of: field)
         if !field.isRepeated || field.isMap { throw mismatch(value, field) }

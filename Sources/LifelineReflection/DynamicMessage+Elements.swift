@@ -3,7 +3,9 @@ public import LifelineMessages
 
 extension DynamicMessage {
     /// The number of elements of a repeated field, or of entries of a map.
-    public func count(of field: FieldDescriptor) -> Int { read(field) { $0.count(of: $1) } }
+    public func count(of field: FieldDescriptor) -> Int {
+        isUnusable(field) ? 0 : read(field) { $0.count(of: $1) }
+    }
 
     /// The element at `index` of a repeated field, which must be there.
     public func element(of field: FieldDescriptor, at index: Int) -> FieldValue {

@@ -32,7 +32,8 @@ extension DynamicMessage {
 
     /// The value of a field; nil when it is not set, or has no elements.
     func presentValue(of field: FieldDescriptor) -> FieldValue? {
-        read(field) { content, entry in
+        if isUnusable(field) { return nil }
+        return read(field) { content, entry in
             guard content.isPresent(entry) else { return nil }
             if field.isMap {
                 let entries = (0..<content.count(of: entry)).map { keyAndValue(of: field, at: $0) }
@@ -54,7 +55,9 @@ extension DynamicMessage {
     /// Sets a field of this message's type. In a oneof, the other fields are cleared.
     ///
     /// - Throws: `MessageError`: `unexpectedValue` for a value of another type than the field's, or a message with another
-    ///   descriptor, or a number that a closed enum does not declare; `unknownField` for a field of another message.
+    ///   descriptor, or a number that a closed enum does not declare; `unknownField` for a field of another message, and
+    ///   for an extension that cannot be used, as its number is over 536,870,911 or its type is not linked: such a one
+    ///   always reads as its default.
     public mutating func set(_ field: FieldDescriptor, to value: FieldValue) throws(MessageError) {
         try checkMembership(of: field)
         switch value {
@@ -86,13 +89,14 @@ extension DynamicMessage {
     }
 
     /// Whether a field of this message's type is set; whether a repeated field or a map has elements.
-    public func has(_ field: FieldDescriptor) -> Bool { read(field) { $0.isPresent($1) } }
+    public func has(_ field: FieldDescriptor) -> Bool { !isUnusable(field) && read(field) { $0.isPresent($1) } }
 
     /// Whether the field with this name is set. False when the type has no such field.
     public func has(_ name: String) -> Bool { descriptor.field(named: name).map(has) ?? false }
 
     /// Clears a field of this message's type; it then reads as its default.
     public mutating func clear(_ field: FieldDescriptor) {
+        if isUnusable(field) { return }
         change(field, isNew: true) { _, _ in }
     }
 

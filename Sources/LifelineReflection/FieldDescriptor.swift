@@ -83,8 +83,8 @@ public struct FieldDescriptor: Hashable, Sendable {
 
     /// The field's index in the table of its message.
     var tableIndex: Int { storage.fields[index].tableIndex }
-    /// Describes a message with an extension as its only field; nil for other fields, and where the message that is
-    /// extended, or the extension's type, is not linked.
+    /// Describes a message with an extension as its only field; nil for other fields, where the message that is
+    /// extended, or the extension's type, is not linked, and where the number is larger than that of any field.
     var extensionTable: UnsafePointer<_MessageTable>? { storage.fields[index].extensionTable }
     /// The field's entry in the table of its message, or an extension's in its own.
     var tableEntry: UnsafePointer<LifelineField>? {

@@ -22,7 +22,7 @@ public enum FieldValue: Hashable, Sendable {
 }
 
 extension FieldValue {
-    /// Two values are equal when they are of the same case and the same. Strings are compared by their bytes, as keys of
+    /// Two values are equal when they are of the same case and have the same content. Strings are compared by their bytes, as keys of
     /// maps are, and not by Swift's rules, for which "é" equals an "e" with an accent behind it.
     public static func == (left: FieldValue, right: FieldValue) -> Bool {
         switch (left, right) {
@@ -51,8 +51,10 @@ extension FieldValue {
         case .uint64(let value): hasher.combine(value)
         case .float(let value): hasher.combine(value)
         case .double(let value): hasher.combine(value)
-        // Equal strings have equal hashes, whether or not their bytes are the same.
-        case .string(let value): hasher.combine(value)
+        // Its bytes: the hash of a string is the same for all texts that Unicode calls equal, and a map can have many of those.
+        case .string(var value):
+            value.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+            hasher.combine(0xFF as UInt8)
         case .bytes(let value): hasher.combine(value)
         case .message(let value): hasher.combine(value)
         case .list(let value): hasher.combine(value)

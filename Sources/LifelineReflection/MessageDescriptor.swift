@@ -13,7 +13,8 @@ public struct MessageDescriptor: Hashable, Sendable {
 
     /// Describes a linked message type.
     ///
-    /// The generated type of an extension is none, and ends the program: see ``DescriptorPool/extension(named:)``.
+    /// The generated type of an extension is no message type: passing one ends the program. See
+    /// ``DescriptorPool/extension(named:)``.
     public init<M: Message>(_ type: M.Type) {
         self = LinkedFiles.message(M._table)
     }

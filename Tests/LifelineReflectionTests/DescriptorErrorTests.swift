@@ -262,6 +262,13 @@ private typealias EnumType = Google_Protobuf_EnumDescriptorProto
         Case("extension of a message set by many messages", .invalidField) {
             extendSet(&$0, .init("e", 5, .message, ".test.M", isRepeated: true))
         },
+        Case("extension of a message set by an enum, whose type is not said", .invalidField) {
+            extendSet(&$0, Field("e", 5, .enum, ".test.E").with { $0.clearType() })
+            $0.enumType = [.with { ($0.name, $0.value) = ("E", [.with { $0.name = "A" }]) }]
+        },
+        Case("extension of a message set by a group", .invalidField) {
+            extendSet(&$0, .init("e", 5, .group, ".test.M"))
+        },
         Case("empty enum", .invalidEnum, values: []),
         Case("open enum without 0", .invalidEnum, values: [("A", 1), ("B", 0)]),
         Case("method of nothing", .unknownType, "test.proto: test.S.Call") {

@@ -93,6 +93,11 @@ import Testing
         var message = DynamicMessage(type)
         let error = #expect(throws: MessageError.self) { try message.set(large, to: .message(message)) }
         #expect(error?.code == .unknownField && error?.message.contains("2147483646") == true)
+        let empty = message
+        #expect(!message.has(large) && message.count(of: large) == 0)
+        #expect(message[large] == .message(DynamicMessage(type)))
+        message.clear(large)
+        #expect(message == empty && message.presentExtensions(of: pool) == [])
         #expect(throws: MessageError.self) {
             let options = JSONDecodingOptions(types: MessageRegistry(pool))
             _ = try DynamicMessage(type, jsonString: #"{"[large]":{}}"#, options: options)

@@ -328,6 +328,16 @@ import Testing
         #expect((message != nil) == isValue)
     }
 
+    /// Texts that Unicode calls equal are different keys. With equal hashes, a map of them would take the square of their number.
+    @Test func keysThatUnicodeCallsEqualHaveDifferentHashes() {
+        let letters = ["\u{e9}", "e\u{301}"]
+        let keys = (0..<1 << 16).map { bits in
+            FieldValue.string((0..<16).map { letters[bits >> $0 & 1] }.joined())
+        }
+        #expect(Set(keys).count == keys.count)
+        #expect(Set(keys.map(\.hashValue)).count > keys.count / 2)
+    }
+
     /// A message with each of many extensions, in the worst orders, takes no square of their number.
     @Test(arguments: [nil, 7] as [UInt64?]) func manyExtensions(seed: UInt64?) throws {
         let count = 10_000
