@@ -111,6 +111,7 @@ let messages: [Target] = [
 
 let connections: [Target] = [
     swift("LifelineCore"),
+    swift("LifelineMessageStreams", "LifelineCore", "LifelineMessages"),
     swift("LifelineRuntime", "LifelineCore", .nioConcurrencyHelpers, .nioCore),
     .systemLibrary(name: "CLifelineNetlink"),
     swift(
@@ -303,6 +304,14 @@ let unitTests: [Target] = [
         "TestProtos"
     ),
     tests("LifelineCoreTests", "LifelineCore", "LifelineTestSupport"),
+    tests(
+        "LifelineMessageStreamsTests",
+        "LifelineCore",
+        "LifelineMessageStreams",
+        "LifelineMessages",
+        "LifelineProtos",
+        "LifelineTestSupport"
+    ),
     tests(
         "LifelineReachabilityTests",
         "FaultClient",
@@ -528,6 +537,7 @@ let package = Package(
     name: "lifeline",
     products: [
         .library(name: "Lifeline", targets: ["Lifeline"]),
+        .library(name: "LifelineMessageStreams", targets: ["LifelineMessageStreams"]),
         .library(name: "LifelineOlderFramings", targets: ["LifelineOlderFramings"]),
         .library(name: "LifelineReachability", targets: ["LifelineReachability"]),
         .library(

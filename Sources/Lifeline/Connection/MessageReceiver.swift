@@ -61,19 +61,7 @@ struct MessageReceiver<Sink: MessageSink>: FrameReceiver {
         if run.count > 4 { batch.reserveCapacity(batch.count + run.count) }
         // Prefixes included, so that nobody goes through the frames for it.
         if intake == nil { cost += run.byteCount + run.count * Self.overheadPerMessage }
-        // So many at once: a kilobyte of the stack.
-        try withUnsafeTemporaryAllocation(of: UnsafeRawBufferPointer.self, capacity: 64) { payloads in
-            var frames = run.makeIterator()
-            while true {
-                var count = 0
-                while count < payloads.count, let frame = frames.next() {
-                    payloads[count] = frame
-                    count += 1
-                }
-                if count == 0 { return }
-                try decode(UnsafeBufferPointer(rebasing: payloads[..<count]))
-            }
-        }
+        try run.withPayloads { try decode($0) }
     }
 
     private mutating func decode(_ payloads: UnsafeBufferPointer<UnsafeRawBufferPointer>) throws(MessageError) {

@@ -25,6 +25,24 @@ public struct FrameRun: Sequence {
     /// Starts with the first frame.
     @inlinable public func makeIterator() -> Iterator { Iterator(bytes) }
 
+    /// Calls `body` with the payloads in their order, up to 64 at a time, which are a kilobyte of the stack.
+    @inlinable package func withPayloads(
+        _ body: (UnsafeBufferPointer<UnsafeRawBufferPointer>) throws -> Void
+    ) rethrows {
+        try withUnsafeTemporaryAllocation(of: UnsafeRawBufferPointer.self, capacity: 64) { payloads in
+            var frames = makeIterator()
+            while true {
+                var count = 0
+                while count < payloads.count, let frame = frames.next() {
+                    payloads.initializeElement(at: count, to: frame)
+                    count += 1
+                }
+                if count == 0 { return }
+                try body(UnsafeBufferPointer(rebasing: payloads[..<count]))
+            }
+        }
+    }
+
     /// Hands out one payload at a time.
     public struct Iterator: IteratorProtocol {
         @usableFromInline var position: UnsafeRawPointer?

@@ -1,0 +1,193 @@
+internal import Glibc
+internal import LifelineCore
+internal import LifelineMessageStreams
+internal import LifelineMessages
+internal import LifelineProtos
+internal import LifelineTestSupport
+internal import Testing
+
+@Suite struct DelimitedFileTests {
+    typealias ChatMessage = Sample_Chat_V1_ChatMessage
+
+    private func write(_ messages: [ChatMessage], to path: String, appending: Bool = false) throws {
+        var writer = try DelimitedMessageWriter(path: path, appending: appending)
+        for message in messages { try writer.write(message) }
+        #expect(writer.messageCount == messages.count)
+        try writer.close()
+    }
+
+    private func read(_ path: String) throws -> [ChatMessage] {
+        var reader = try DelimitedMessageReader(of: ChatMessage.self, path: path)
+        var messages: [ChatMessage] = []
+        while let message = try reader.next() { messages.append(message) }
+        #expect(try reader.next() == nil)
+        return messages
+    }
+
+    /// Some of its messages straddle the pieces in which files are read and written.
+    @Test func readsWhatWasWritten() async throws {
+        try await withTemporaryPath("messages") { path in
+            let stream = try SampleStream(count: 300)
+            #expect(stream.bytes.count > 3 * 65_536)
+            try write(stream.messages, to: path)
+            #expect(try read(path) == stream.messages)
+            // Writing again begins anew, and appending does not.
+            try write(Array(stream.messages[..<10]), to: path)
+            try write(Array(stream.messages[10...]), to: path, appending: true)
+            #expect(try read(path) == stream.messages)
+        }
+    }
+
+    @Test func readsBatches() async throws {
+        try await withTemporaryPath("messages") { path in
+            let stream = try SampleStream(count: 300)
+            try write(stream.messages, to: path)
+            var reader = try DelimitedMessageReader(of: ChatMessage.self, path: path)
+            var messages: [ChatMessage] = []
+            messages.append(try #require(try reader.next()))
+            var batchCount = 0
+            while let batch = try reader.nextBatch() {
+                #expect(!batch.isEmpty)
+                messages += batch
+                batchCount += 1
+            }
+            #expect(messages == stream.messages)
+            #expect(batchCount > 3)
+            #expect(try reader.nextBatch() == nil)
+        }
+    }
+
+    @Test func anEmptyFileHasNoMessages() async throws {
+        try await withTemporaryPath("empty") { path in
+            writeFile([], to: path)
+            let messages = try read(path)
+            #expect(messages == [])
+        }
+    }
+
+    @Test func theMessagesBeforeTheOneThatFailsComeFirst() async throws {
+        try await withTemporaryPath("damaged") { path in
+            let stream = try SampleStream(count: 3)
+            writeFile(stream.bytes + [1, 0, 0], to: path)
+            var reader = try DelimitedMessageReader(of: ChatMessage.self, path: path)
+            #expect(try reader.nextBatch() == stream.messages)
+            for _ in 0..<2 {
+                do throws(DelimitedStreamError) {
+                    _ = try reader.next()
+                    Issue.record("A field of number 0 was taken.")
+                } catch {
+                    #expect(error.messageIndex == 3)
+                    #expect(error.byteOffset == stream.bytes.count)
+                    #expect((error.cause as? MessageError)?.code == .invalidTag)
+                }
+            }
+        }
+    }
+
+    @Test func aFileThatEndsInsideAMessageFails() async throws {
+        try await withTemporaryPath("cut") { path in
+            writeFile([0, 5, 1], to: path)
+            var reader = try DelimitedMessageReader(of: RawMessage.self, path: path)
+            #expect(try reader.next() != nil)
+            for _ in 0..<2 {
+                do throws(DelimitedStreamError) {
+                    _ = try reader.nextBatch()
+                    Issue.record("A message that is not whole was taken.")
+                } catch {
+                    #expect((error.cause as? FramingError)?.code == .truncatedFrame)
+                    #expect(error.byteOffset == 1)
+                }
+            }
+        }
+    }
+
+    @Test func aPipeHandsOutWhatHasCome() throws {
+        var ends: [CInt] = [0, 0]
+        #expect(pipe(&ends) == 0)
+        var writer = DelimitedMessageWriter(descriptor: ends[1])
+        var reader = DelimitedMessageReader(of: RawMessage.self, descriptor: ends[0])
+        for number in 0..<3 as Range<UInt8> {
+            try writer.write(RawMessage(bytes: [number]))
+            try writer.flush()
+            #expect(try reader.next()?.bytes == [number])
+        }
+        try writer.close()
+        // The descriptor is not the writer's to close.
+        #expect(close(ends[1]) == 0)
+        #expect(try reader.next() == nil)
+        #expect(close(ends[0]) == 0)
+    }
+
+    @Test func aWriterThatWasNotClosedWritesWhatItCan() async throws {
+        try await withTemporaryPath("left") { path in
+            do {
+                var writer = try DelimitedMessageWriter(path: path)
+                try writer.write(RawMessage(bytes: []))
+            }
+            #expect(try read(path) == [ChatMessage()])
+        }
+    }
+
+    @Test func filesThatCannotBeOpenedAreNamed() async throws {
+        try await withTemporaryPath("missing") { path in
+            do throws(FileError) {
+                _ = try DelimitedMessageReader(of: RawMessage.self, path: path)
+                Issue.record("There is no such file.")
+            } catch {
+                #expect(error.number == ENOENT)
+                #expect(error.description == "Cannot open \(path): No such file or directory.")
+            }
+            do throws(FileError) {
+                _ = try DelimitedMessageWriter(path: "\(path)/messages")
+                Issue.record("There is no such folder.")
+            } catch {
+                #expect(error.number == ENOENT)
+            }
+        }
+    }
+
+    @Test func aFolderCannotBeRead() throws {
+        var reader = try DelimitedMessageReader(of: RawMessage.self, path: "/tmp")
+        do throws(DelimitedStreamError) {
+            _ = try reader.next()
+            Issue.record("A folder has no messages.")
+        } catch {
+            #expect((error.cause as? FileError)?.number == EISDIR)
+        }
+    }
+
+    @Test func aFullDiskIsAnError() throws {
+        var writer = try DelimitedMessageWriter(path: "/dev/full")
+        try writer.write(RawMessage(bytes: [1]))
+        do throws(DelimitedStreamError) {
+            try writer.flush()
+            Issue.record("/dev/full took bytes.")
+        } catch {
+            #expect((error.cause as? FileError)?.number == ENOSPC)
+            #expect(error.messageIndex == 1)
+        }
+    }
+
+    @Test func aMessageThatCannotBeWrittenChangesNothing() async throws {
+        try await withTemporaryPath("refused") { path in
+            var writer = try DelimitedMessageWriter(path: path, maximumFrameLength: 2)
+            try writer.write(RawMessage(bytes: []))
+            do throws(DelimitedStreamError) {
+                try writer.write(RawMessage(bytes: [1, 2, 3]))
+                Issue.record("A message over the limit was taken.")
+            } catch {
+                #expect((error.cause as? FramingError)?.code == .payloadTooLarge)
+                #expect(error.messageIndex == 1)
+                #expect(error.byteOffset == 1)
+            }
+            do throws(DelimitedStreamError) {
+                try writer.write(Unencodable())
+                Issue.record("A message that cannot be encoded was taken.")
+            } catch {
+                #expect(error.cause is Interrupted)
+            }
+            try writer.close()
+            #expect(try read(path) == [ChatMessage()])
+        }
+    }
+}
