@@ -6,19 +6,19 @@ public struct DelimitedStreamError: Error, Sendable, CustomStringConvertible {
     public let messageIndex: Int
     /// Where its frame begins: how many bytes stand before it in the stream.
     public let byteOffset: Int
-    /// What failed: `FramingError` when the bytes are not frames or a message is over the limit, `MessageError` when a
-    /// message cannot be decoded or encoded, `FileError` when the system has refused something.
+    /// The reason: `FramingError` when the bytes are not frames or a message is over the limit, `MessageError` when a
+    /// message cannot be decoded or encoded, `FileError` when a file cannot be read or written.
     public let cause: any Error
 
     /// The place and the cause.
     public var description: String { "Message \(messageIndex), at byte \(byteOffset) of the stream: \(cause)" }
 }
 
-/// What the system has refused to do with a file.
+/// A file could not be opened, read or written.
 public struct FileError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The number that says why, as in errno(3).
+    /// The system's number of the error: see errno(3).
     public let number: Int32
-    /// What was to be done.
+    /// The file, what could not be done with it, and the system's text of the error.
     public let description: String
 
     /// - Parameter action: what failed, as in "Cannot read a.binpb".

@@ -1,3 +1,3 @@
-// Who reads a stream also names its messages and the errors of framing: one import brings them all.
+// Code that reads a stream also needs the types of messages and of framing errors: one import brings them all.
 @_exported public import LifelineCore
 @_exported public import LifelineMessages
