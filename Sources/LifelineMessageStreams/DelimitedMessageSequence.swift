@@ -59,8 +59,8 @@ where Base.Element: Sequence<UInt8> {
         AsyncIterator(base: base.makeAsyncIterator(), decoder: decoder)
     }
 
-    /// Decodes the messages of each piece at once. Inlined, so that it is compiled for the very types: looking these up at run
-    /// time took most of the time.
+    /// Decodes the messages of each piece at once. Inlined, so that it is compiled for the very types: looking
+    /// these up at run time took most of the time.
     public struct AsyncIterator: AsyncIteratorProtocol {
         @usableFromInline var base: Base.AsyncIterator
         @usableFromInline var decoder: DelimitedMessageDecoder<Decoded>

@@ -35,7 +35,8 @@ public struct DelimitedMessageWriter: ~Copyable {
         encoder = FrameEncoder(maximumFrameLength: maximumFrameLength)
     }
 
-    /// Without `close()`, as after an error, what was taken is written if that can be done; nobody learns whether it was.
+    /// Without `close()`, as after an error, what was taken is written if that can be done; nobody learns
+    /// whether it was.
     deinit {
         try? file.write(waiting)
     }

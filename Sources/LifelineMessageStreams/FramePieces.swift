@@ -1,7 +1,7 @@
 internal import LifelineCore
 
-/// Gathers single bytes of a delimited stream: a length makes a piece, and a message makes one or more. A piece for each
-/// byte would cost a hundred times what the byte does.
+/// Gathers single bytes of a delimited stream: a length makes a piece, and a message makes one or more. A piece for
+/// each byte would cost a hundred times what the byte does.
 public struct FramePieces<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
     @usableFromInline let base: Base
 
