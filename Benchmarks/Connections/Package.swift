@@ -11,8 +11,8 @@ let strict: [SwiftSetting] = [
 // Only a root package may have these, which this one always is.
 let strictC: [CSetting] = [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])]
 
-// A package of its own, apart from that of messages, too: gRPC takes minutes to build. `../run` generates the code that is
-// missing here, and builds.
+// A package of its own, apart from that of messages, too: gRPC takes minutes to build. `../run` generates the code that
+// is missing here, and builds.
 let package = Package(
     name: "connections",
     products: [

@@ -8,8 +8,8 @@ enum MessageFormat: String, CaseIterable, ExpressibleByArgument {
 
 /// Reads the endpoint that an option names, with an error that says what is wrong with it.
 ///
-/// Options keep the text, and have it read in `validate()`: what the parser says of a value that is wrong has the value in
-/// it, and so a password that somebody wrote there.
+/// Options keep the text, and have it read in `validate()`: what the parser says of a value that is wrong has the value
+/// in it, and so a password that somebody wrote there.
 func parseEndpoint(_ text: String) throws -> Endpoint {
     do throws(ConnectionError) {
         return try Endpoint(text)

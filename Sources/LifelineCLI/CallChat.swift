@@ -120,8 +120,8 @@ private actor Chat {
         leaveIfDone()
     }
 
-    /// What was to come back over a session that is lost does not come any more; what was said since, which may have come
-    /// before the news of the loss, does.
+    /// What was to come back over a session that is lost does not come any more; what was said since, which may have
+    /// come before the news of the loss, does.
     private func received(_ event: SessionEvent) {
         guard case .lost = event.kind else { return }
         lossCount += 1
@@ -163,7 +163,8 @@ private actor Chat {
 }
 
 extension Sample_Room_V1_NewsItem {
-    /// Whether it is what was said with this number, or so much later that the room has dropped that for a slow visitor.
+    /// Whether it is what was said with this number, or so much later that the room has dropped that for a slow
+    /// visitor.
     ///
     /// The number alone does not tell: what comes may be of the room before a restart, which counted for itself.
     fileprivate func isOrFollowsLong(_ number: UInt64, _ text: String) -> Bool {

@@ -60,8 +60,8 @@ struct Interrupted: Error {
     let signal: Int32
 }
 
-/// Runs a command; when it fails, prints why and exits with the code that stands for it. After an interrupt it exits with 128
-/// and the signal's number, as a shell has it for a program that ends by a signal.
+/// Runs a command; when it fails, prints why and exits with the code that stands for it. After an interrupt it exits
+/// with 128 and the signal's number, as a shell has it for a program that ends by a signal.
 func exitingOnFailure(_ body: () async throws -> Void) async throws {
     // Who reads its output no longer makes writing fail, and that is told as other failures are.
     signal(SIGPIPE, SIG_IGN)

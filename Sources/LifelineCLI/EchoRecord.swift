@@ -10,8 +10,8 @@ final class EchoRecord: Sendable {
     /// One line at a time, so that what is cut off again is of the line that had no room.
     private let writing = Mutex(())
 
-    /// Goes on behind what the file holds. Takes no symbolic link, which somebody else may have made to lead to a file of this
-    /// user's.
+    /// Goes on behind what the file holds. Takes no symbolic link, which somebody else may have made to lead to a file
+    /// of this user's.
     init(path: String) throws(CommandFailure) {
         self.path = path
         descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)

@@ -2,8 +2,8 @@ internal import Dispatch
 internal import Glibc
 internal import Synchronization
 
-/// Standard error, for many writers of which none ever waits: a thread of its own writes what they said, and drops lines where
-/// nobody reads it.
+/// Standard error, for many writers of which none ever waits: a thread of its own writes what they said, and drops
+/// lines where nobody reads it.
 final class ErrorOutput: Sendable {
     private struct State {
         /// 256 KiB: some thousand lines, which a reader that pauses for a moment misses nothing of.

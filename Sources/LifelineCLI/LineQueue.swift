@@ -1,5 +1,5 @@
-/// What waits to be written to a stream that may take nothing for a while: at most so many bytes. What comes when there is no
-/// room is dropped and counted, and a line in its place says so.
+/// What waits to be written to a stream that may take nothing for a while: at most so many bytes. What comes when there
+/// is no room is dropped and counted, and a line in its place says so.
 struct LineQueue: Sendable {
     private let capacity: Int
     private var bytes: [UInt8] = []
@@ -10,8 +10,8 @@ struct LineQueue: Sendable {
         self.capacity = capacity
     }
 
-    /// Adds a text, or drops it. Behind what was dropped nothing is added before the next `take`, so that the line that counts
-    /// stands in the place of what it counts.
+    /// Adds a text, or drops it. Behind what was dropped nothing is added before the next `take`, so that the line that
+    /// counts stands in the place of what it counts.
     mutating func append(_ text: String) {
         let count = text.utf8.count
         if droppedCount > 0 || count > capacity - bytes.count {

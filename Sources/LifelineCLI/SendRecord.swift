@@ -4,8 +4,8 @@ internal import LifelineCore
 /// What the steps of the client that sends amount to: which connections were lost, what did not arrive, and how the
 /// command ends.
 struct SendRecord {
-    /// The step that made the connection which took the last message, 0 when there was none; nil while there may be more
-    /// to send. A receiver that has had enough may end before this side does, and need not be there any more.
+    /// The step that made the connection which took the last message, 0 when there was none; nil while there may be
+    /// more to send. A receiver that has had enough may end before this side does, and need not be there any more.
     private var lastUsedConnection: UInt64?
     /// An end in order, which is a loss only if another message is sent after it.
     private(set) var pendingEnd: ClientEvent?

@@ -47,8 +47,8 @@ func writeBlocking(_ bytes: [UInt8], to descriptor: Int32) throws(SystemError) {
     }
 }
 
-/// Runs what may block on a thread of a queue's, and not on those that tasks run on. A task that is cancelled does not wait
-/// for its end.
+/// Runs what may block on a thread of a queue's, and not on those that tasks run on. A task that is cancelled does not
+/// wait for its end.
 ///
 /// - Throws: what `work` throws; `CancellationError` when the task is cancelled first.
 func blocking<Value: Sendable>(

@@ -37,8 +37,8 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         public static let addressInUse = Code(kind: .addressInUse)
         /// Local misuse: the text is no endpoint.
         public static let invalidEndpoint = Code(kind: .invalidEndpoint)
-        /// Local misuse: a configuration, or what it takes from files and the environment, cannot be used: certificates,
-        /// keys and pins, the proxy, fields of the WebSocket handshake. The message says which and why.
+        /// Local misuse: a configuration, or what it takes from files and the environment, cannot be used:
+        /// certificates, keys and pins, the proxy, fields of the WebSocket handshake. The message says which and why.
         public static let invalidConfiguration = Code(kind: .invalidConfiguration)
         /// Local misuse: the operating system takes no Unix socket path of this length.
         public static let unixSocketPathTooLong = Code(kind: .unixSocketPathTooLong)
@@ -53,8 +53,8 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         public static let networkLost = Code(kind: .networkLost)
         /// The peer gave no sign of life in time.
         public static let heartbeatTimeout = Code(kind: .heartbeatTimeout)
-        /// The operating system gave the peer up: nothing it sent was acknowledged in time, or routers say that there is no
-        /// way to the peer. The cause is its error.
+        /// The operating system gave the peer up: nothing it sent was acknowledged in time, or routers say that there
+        /// is no way to the peer. The cause is its error.
         public static let peerUnresponsive = Code(kind: .peerUnresponsive)
         /// The peer sent nothing for `ConnectionConfiguration.idleTimeout`.
         public static let idleTimeout = Code(kind: .idleTimeout)
@@ -69,15 +69,15 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         public static let certificateExpired = Code(kind: .certificateExpired)
         /// The peer's certificate is not made out to the host that was connected to.
         public static let certificateHostMismatch = Code(kind: .certificateHostMismatch)
-        /// No trusted root vouches for the peer's certificate: it is self-signed, its issuer is unknown or not allowed to
-        /// issue it, or it is not meant for this use.
+        /// No trusted root vouches for the peer's certificate: it is self-signed, its issuer is unknown or not allowed
+        /// to issue it, or it is not meant for this use.
         public static let certificateUntrusted = Code(kind: .certificateUntrusted)
         /// The peer's certificates have none of the pins.
         public static let certificatePinMismatch = Code(kind: .certificatePinMismatch)
         /// The peer speaks only versions of TLS that are too old.
         public static let tlsVersionUnsupported = Code(kind: .tlsVersionUnsupported)
-        /// The stream ended without the peer's having said so over TLS: the peer crashed, or somebody cut the stream. What
-        /// came may not be all that was sent.
+        /// The stream ended without the peer's having said so over TLS: the peer crashed, or somebody cut the stream.
+        /// What came may not be all that was sent.
         public static let truncated = Code(kind: .truncated)
         /// There is no connection, and the message was not to wait for one.
         public static let notConnected = Code(kind: .notConnected)
@@ -87,14 +87,14 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         public static let sendQueueFull = Code(kind: .sendQueueFull)
         /// Local misuse: a client was run for a second time.
         public static let alreadyRun = Code(kind: .alreadyRun)
-        /// A server closed the connection to make room: it had as many connections, or held as much memory for them, as it may.
-        /// The message says which.
+        /// A server closed the connection to make room: it had as many connections, or held as much memory for them, as
+        /// it may. The message says which.
         public static let overloaded = Code(kind: .overloaded)
         /// The proxy does not want to connect to the endpoint, or cannot do such a thing at all. The cause is a
         /// `ProxyAnswer`.
         public static let proxyRefused = Code(kind: .proxyRefused)
-        /// The proxy wants credentials, or others than those that it got, or wants them by a scheme that Lifeline does not
-        /// have.
+        /// The proxy wants credentials, or others than those that it got, or wants them by a scheme that Lifeline does
+        /// not have.
         public static let proxyAuthenticationRequired = Code(kind: .proxyAuthenticationRequired)
         /// The proxy could not connect to the endpoint, or ended the connection before it had answered. Where it gave a
         /// reason, the cause is a `ProxyAnswer`. That the proxy itself was not reached is a `connectFailed`.

@@ -1,6 +1,7 @@
 /// What a connection can carry: a type that is made from a frame's payload and written as a frame.
 ///
-/// Every generated message is one, and so is `RawMessage`. A type of another protobuf library becomes one with a few lines.
+/// Every generated message is one, and so is `RawMessage`. A type of another protobuf library becomes one with a few
+/// lines.
 public protocol DelimitedMessage: Sendable {
     /// Decodes a payload, which is valid for the time of the call.
     init(serializedBytes: UnsafeRawBufferPointer, partial: Bool, options: DecodingOptions) throws(MessageError)
@@ -12,8 +13,8 @@ public protocol DelimitedMessage: Sendable {
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result
 
-    /// The same for a message in memory, which stays there, unchanged, until the call returns: what it refers to need not be
-    /// retained. There is an implementation for all types.
+    /// The same for a message in memory, which stays there, unchanged, until the call returns: what it refers to need
+    /// not be retained. There is an implementation for all types.
     static func withDelimitedBytes<Result>(
         of message: UnsafePointer<Self>,
         partial: Bool,
@@ -24,9 +25,9 @@ public protocol DelimitedMessage: Sendable {
     /// `withDelimitedBytes`.
     func encodedPayload(partial: Bool) throws -> [UInt8]
 
-    /// Decodes payloads, which are valid for the time of the call, and adds a message for each to an array, in their order:
-    /// one call for many messages, which is compiled for the very type. There is an implementation for all types. (A class
-    /// has to be final to have it.)
+    /// Decodes payloads, which are valid for the time of the call, and adds a message for each to an array, in their
+    /// order: one call for many messages, which is compiled for the very type. There is an implementation for all
+    /// types. (A class has to be final to have it.)
     ///
     /// - Throws: for the first that cannot be decoded; those before it were added.
     static func decode(

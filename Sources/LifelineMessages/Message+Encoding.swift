@@ -7,8 +7,8 @@ extension Message {
     /// entries in the order of their keys, and unknown fields last.
     ///
     /// - Parameter partial: Whether proto2 `required` fields may be absent.
-    /// - Throws: `MessageError`, when a required field is absent, messages are nested more than 1,000 deep (a map's entry
-    ///   that lacks its message does not count), or the encoding has more than 2³¹−1 bytes.
+    /// - Throws: `MessageError`, when a required field is absent, messages are nested more than 1,000 deep (a map's
+    ///   entry that lacks its message does not count), or the encoding has more than 2³¹−1 bytes.
     @inlinable public func serializedBytes(partial: Bool = false) throws(MessageError) -> [UInt8] {
         if !partial { try _requireInitialized() }
         defer { extendLifetime(self) }

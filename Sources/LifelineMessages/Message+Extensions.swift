@@ -8,13 +8,13 @@ internal import CLifelineMessages
 ///     options.Sample_weight = 3
 ///     options[Sample_Extensions_weight.self] = 3
 ///
-/// A message keeps its extensions, encoded, among its unknown fields. So none is lost by a program that does not know it,
-/// and reading or writing one costs as much as decoding or encoding it. What is not of an extension's type, or takes more
-/// than 64 MiB beyond three times its bytes, reads as absent. To have the content of extensions checked when a message is
-/// decoded, use ``Message/init(serializedBytes:extensions:partial:options:)``.
+/// A message keeps its extensions, encoded, among its unknown fields. So none is lost by a program that does not know
+/// it, and reading or writing one costs as much as decoding or encoding it. What is not of an extension's type, or
+/// takes more than 64 MiB beyond three times its bytes, reads as absent. To have the content of extensions checked when
+/// a message is decoded, use ``Message/init(serializedBytes:extensions:partial:options:)``.
 ///
-/// `isInitialized` and encoding do not look for `required` fields in extensions; ``Message/checkExtensions(_:partial:options:)``
-/// does.
+/// `isInitialized` and encoding do not look for `required` fields in extensions;
+/// ``Message/checkExtensions(_:partial:options:)`` does.
 public protocol MessageExtension: Message {
     /// The message that has the extension.
     associatedtype _Extended: Message

@@ -1,7 +1,7 @@
 internal import CLifelineMessages
 
-/// Types of messages and extensions, for where only their names or numbers stand: messages in a `google.protobuf.Any` in
-/// JSON and text format, and extensions in those formats and in encoded messages.
+/// Types of messages and extensions, for where only their names or numbers stand: messages in a `google.protobuf.Any`
+/// in JSON and text format, and extensions in those formats and in encoded messages.
 ///
 ///     let types = MessageRegistry([Sample_Chat_V1_ChatMessage.self, Sample_Chat_V1_User.self])
 ///     let json = try envelope.jsonString(options: JSONEncodingOptions(types: types))
@@ -79,8 +79,8 @@ public struct MessageRegistry: Sendable {
     /// A registry without types.
     public init() {}
 
-    /// - Parameter types: messages and extensions; of two messages with one name, and of two extensions of a message with
-    ///   one number, the last counts.
+    /// - Parameter types: messages and extensions; of two messages with one name, and of two extensions of a message
+    ///   with one number, the last counts.
     public init(_ types: [any Message.Type]) {
         storage = Storage(types.map { Entry(table: $0._table, type: $0, owner: nil) })
     }

@@ -12,8 +12,8 @@ public import CLifelineMessages
     @usableFromInline var lender: Unmanaged<_MessageStorage>?
 }
 
-/// The state of the loan that a storage has given. The owner that settles and the end of the loan exchange it, perhaps on
-/// two threads.
+/// The state of the loan that a storage has given. The owner that settles and the end of the loan exchange it, perhaps
+/// on two threads.
 private enum Lending {
     static let none: UInt8 = 0
     /// The loan is in use, and does not count as a reference to its lender.
@@ -54,8 +54,8 @@ extension _BorrowedStorage {
 
     /// Takes a loan back. `storage` is the present storage of what was lent.
     ///
-    /// - Returns: Whether that is the loan, so that the child is in this storage's arena. If not, the child was replaced,
-    ///   and `settleWithoutLoan` has to follow.
+    /// - Returns: Whether that is the loan, so that the child is in this storage's arena. If not, the child was
+    ///   replaced, and `settleWithoutLoan` has to follow.
     @usableFromInline func takeBack(_ storage: inout _MessageStorage?) -> Bool {
         guard isLender(of: storage) else { return false }
         if isKnownUniquelyReferenced(&storage) {

@@ -1,7 +1,8 @@
 /// An enum of a `.proto` file.
 ///
-/// Open enums, as those of proto3 and of editions are, keep a number that they do not know as `UNRECOGNIZED`. Closed ones,
-/// as those of proto2 and of editions with `features.enum_type = CLOSED`, leave it to the message's unknown fields.
+/// Open enums, as those of proto3 and of editions are, keep a number that they do not know as `UNRECOGNIZED`. Closed
+/// ones, as those of proto2 and of editions with `features.enum_type = CLOSED`, leave it to the message's unknown
+/// fields.
 public protocol ProtobufEnum: FieldElement, RawRepresentable, CaseIterable
 where RawValue == Int, _CValue == Int32 {
     /// The default: the value that is declared first, which is zero in open enums.

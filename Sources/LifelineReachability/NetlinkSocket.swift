@@ -60,7 +60,8 @@ package struct NetlinkSocket {
             close()
             throw error
         }
-        // Once there is a channel, NIO closes the descriptors, also when it fails: then their numbers may be others' already.
+        // Once there is a channel, NIO closes the descriptors, also when it fails: then their numbers may be others'
+        // already.
         let isTaken = NIOLockedValueBox(false)
         let made = NIOPipeBootstrap(group: loop)
             .channelInitializer { channel in

@@ -37,8 +37,8 @@ public struct NetworkInterface: Sendable, Hashable {
     public let usesIPv6: Bool
     /// Whether a default route of a version that works over it goes out here.
     public let hasDefaultRoute: Bool
-    /// Whether all that is behind it runs on this machine: a bridge to which nothing but containers and virtual machines are
-    /// plugged (`docker0`, `virbr0`), or a dummy.
+    /// Whether all that is behind it runs on this machine: a bridge to which nothing but containers and virtual
+    /// machines are plugged (`docker0`, `virbr0`), or a dummy.
     public let isHostOnly: Bool
 
     /// Makes an interface, for tests of code that handles paths.

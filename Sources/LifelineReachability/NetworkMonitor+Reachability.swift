@@ -7,9 +7,9 @@ internal import NIOPosix
 extension NetworkMonitor {
     /// Whether `endpoint` can be reached now, and why. It can be asked whether or not somebody watches `paths`.
     ///
-    /// Without a probe nothing is sent but what the name service needs: a host can be reached when the kernel has a route
-    /// to one of its addresses, and the interface of that route is up and has carrier. It may still be switched off. A
-    /// probe makes a connection and closes it at once, which tells for certain.
+    /// Without a probe nothing is sent but what the name service needs: a host can be reached when the kernel has a
+    /// route to one of its addresses, and the interface of that route is up and has carrier. It may still be switched
+    /// off. A probe makes a connection and closes it at once, which tells for certain.
     ///
     /// - Parameters:
     ///   - probing: whether to make a connection.

@@ -10,8 +10,8 @@ internal import NIOPosix
 ///         print(path)
 ///     }
 ///
-/// It watches as long as somebody iterates `paths`: one socket, however many iterate, and none when nobody does. So there
-/// is nothing to start and nothing to stop; cancel the task, or leave the loop.
+/// It watches as long as somebody iterates `paths`: one socket, however many iterate, and none when nobody does. So
+/// there is nothing to start and nothing to stop; cancel the task, or leave the loop.
 ///
 /// It sees the network namespace that its event loop's thread is in, which is the process's.
 public final class NetworkMonitor: Sendable {
@@ -20,7 +20,8 @@ public final class NetworkMonitor: Sendable {
 
     /// Makes a monitor, which costs nothing until it is used.
     ///
-    /// - Parameter logger: gets what goes wrong with netlink: `warning`; events that were lost and made up for: `debug`.
+    /// - Parameter logger: gets what goes wrong with netlink: `warning`; events that were lost and made up for:
+    ///   `debug`.
     public convenience init(
         configuration: NetworkMonitorConfiguration = NetworkMonitorConfiguration(),
         logger: Logger = Logger(label: "lifeline.network")
@@ -49,9 +50,9 @@ public final class NetworkMonitor: Sendable {
 
 /// The paths of a `NetworkMonitor`, for any number of subscribers.
 ///
-/// Each iteration begins with the newest path there is, at once when it is known already, and goes on with later ones. Two
-/// paths that follow each other differ. It ends when the task that iterates is cancelled. Nothing is kept for a subscriber:
-/// who is slow gets the newest path next, and not those in between.
+/// Each iteration begins with the newest path there is, at once when it is known already, and goes on with later ones.
+/// Two paths that follow each other differ. It ends when the task that iterates is cancelled. Nothing is kept for a
+/// subscriber: who is slow gets the newest path next, and not those in between.
 public struct NetworkPaths: AsyncSequence, Sendable {
     /// What iterates. When it is dropped, or its task is cancelled, it takes no part in the monitor any more.
     public struct AsyncIterator: AsyncIteratorProtocol {

@@ -3,8 +3,8 @@ internal import LifelineCore
 /// How a `NetworkMonitor` watches.
 public struct NetworkMonitorConfiguration: Sendable, Hashable {
     /// How long nothing must have happened before a change is reported; it is reported at the latest after three times
-    /// this. Default: 100 ms, so that what comes in steps (a link, then its address, then its route) and flaps of a cable
-    /// or an access point are one change. Taken as at least 1 ms and at most 365 days.
+    /// this. Default: 100 ms, so that what comes in steps (a link, then its address, then its route) and flaps of a
+    /// cable or an access point are one change. Taken as at least 1 ms and at most 365 days.
     public var quietPeriod: Duration {
         didSet { quietPeriod = quietPeriod.clamped(atLeast: .milliseconds(1)) }
     }

@@ -3,9 +3,10 @@ public import LifelineCore
 extension NetworkPath {
     /// Whether it makes sense to connect to `endpoint` while the path is as it is. It asks nobody and takes no time.
     ///
-    /// True for what is within the machine (a Unix socket, `localhost`, a loopback address or one of the machine's own);
-    /// for a link-local address when some interface is up with carrier; for another address when its version of IP works;
-    /// for a name when the path is satisfied. (Where `leadsBeyondHost` is false, only a look-up could tell more.)
+    /// True for what is within the machine (a Unix socket, `localhost`, a loopback address or one of the machine's
+    /// own); for a link-local address when some interface is up with carrier; for another address when its version of
+    /// IP works; for a name when the path is satisfied. (Where `leadsBeyondHost` is false, only a look-up could tell
+    /// more.)
     public func mayReach(_ endpoint: Endpoint) -> Bool {
         guard case .tcp(let host, _) = endpoint.address else { return true }
         guard let address = IPAddress(withoutZone: host)?.unmapped else {
@@ -35,10 +36,10 @@ extension NetworkPath {
 
     /// What to think of `endpoint` while the path is as it is.
     ///
-    /// A name is worth an attempt as soon as some network leads beyond this machine, with or without a default route: the
-    /// name may be that of a machine nearby, an attempt costs little, and to wait for a default route that never comes costs
-    /// all. Where the networks that there are all end on this machine (`docker0` is up, and the cable is out), a name is
-    /// looked up before it is tried. An address needs no such rule: its route tells.
+    /// A name is worth an attempt as soon as some network leads beyond this machine, with or without a default route:
+    /// the name may be that of a machine nearby, an attempt costs little, and to wait for a default route that never
+    /// comes costs all. Where the networks that there are all end on this machine (`docker0` is up, and the cable is
+    /// out), a name is looked up before it is tried. An address needs no such rule: its route tells.
     package func prospect(of endpoint: Endpoint) -> Prospect {
         guard mayReach(endpoint) else { return .none }
         guard case .tcp(let host, _) = endpoint.address, !host.isLocalhost else { return .good }

@@ -5,8 +5,8 @@
 /// - it has an address of that version that is valid beyond the link: neither link-local (169.254.0.0/16, fe80::/10, or
 ///   of link or host scope) nor loopback, and neither tentative nor refused by duplicate address detection;
 /// - a unicast route of that version goes out over it, in any table but the kernel's `local`, to a destination that is
-///   neither link-local nor loopback nor multicast. It need not be a default route: a network without a router counts, and
-///   so does a bridge to containers of this machine. Neither metrics nor rules between tables are weighed.
+///   neither link-local nor loopback nor multicast. It need not be a default route: a network without a router counts,
+///   and so does a bridge to containers of this machine. Neither metrics nor rules between tables are weighed.
 ///
 /// The path is satisfied when some version works over some interface. That says nothing of a particular host: see
 /// `NetworkMonitor.reachability(of:)`. Connections within the machine work without any of it: see `mayReach(_:)`.
@@ -51,8 +51,8 @@ public struct NetworkPath: Sendable, Hashable {
     /// Whether there is a default route over an interface that works, which is what leads to the Internet.
     public var hasDefaultRoute: Bool { interfaces.contains(where: \.hasDefaultRoute) }
 
-    /// Whether some network may lead to other machines than this one: a default route, or an interface that works and is not
-    /// `isHostOnly`; true when nothing is known.
+    /// Whether some network may lead to other machines than this one: a default route, or an interface that works and
+    /// is not `isHostOnly`; true when nothing is known.
     public var leadsBeyondHost: Bool {
         !isKnown || interfaces.contains { $0.hasDefaultRoute || ($0.isUsable && !$0.isHostOnly) }
     }

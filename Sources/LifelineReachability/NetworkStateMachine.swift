@@ -2,11 +2,11 @@ package import LifelineCore
 
 /// Decides when the kernel is asked what the network is like, and when its answer is news.
 ///
-/// Events are signs that something changed and nothing more: some changes have none (the routes that go with a link), and
-/// events get lost when they come too fast. So every change leads to a dump of everything, once nothing has happened for
-/// the quiet period, at the latest after three of them. A flap shorter than the quiet period is thereby one change, or
-/// none when everything is as before; going down and coming up are treated alike. A poll finds what no event told, every
-/// few seconds, and much oftener while the kernel may be holding an event back.
+/// Events are signs that something changed and nothing more: some changes have none (the routes that go with a link),
+/// and events get lost when they come too fast. So every change leads to a dump of everything, once nothing has
+/// happened for the quiet period, at the latest after three of them. A flap shorter than the quiet period is thereby
+/// one change, or none when everything is as before; going down and coming up are treated alike. A poll finds what no
+/// event told, every few seconds, and much oftener while the kernel may be holding an event back.
 ///
 /// It does no I/O and reads no clock. `now` must not go back; if it does, the latest one that was seen counts.
 package struct NetworkStateMachine: Sendable {
@@ -104,8 +104,8 @@ package struct NetworkStateMachine: Sendable {
         return publish(.unknown)
     }
 
-    /// The socket failed, because events came faster than they were read or for another reason, or what came over it makes
-    /// no sense. Events were lost.
+    /// The socket failed, because events came faster than they were read or for another reason, or what came over it
+    /// makes no sense. Events were lost.
     package mutating func socketFailed(now: MonotonicTime) -> [Action] {
         advance(to: now)
         switch state {
@@ -252,8 +252,8 @@ package struct NetworkStateMachine: Sendable {
     package static let maximumInterruptions = 5
     /// One may be overrun in a burst of events; several mean that the kernel does not answer as it should.
     package static let maximumFailedSocketCount = 3
-    /// The kernel tells of lost carriers once a second (net/core/link_watch.c), so that the next event may be so late. A
-    /// dump shows at once what is.
+    /// The kernel tells of lost carriers once a second (net/core/link_watch.c), so that the next event may be so late.
+    /// A dump shows at once what is.
     package static let longestCarrierDelay = Duration.seconds(1)
     /// However short the quiet period is.
     package static let shortestPollInterval = Duration.milliseconds(20)

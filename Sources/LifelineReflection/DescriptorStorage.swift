@@ -113,8 +113,9 @@ final class DescriptorStorage: @unchecked Sendable {
         var defaultValue: FieldValue?
         /// Among the fields by number.
         var tableIndex = 0
-        /// Of an extension: describes a message with this one field. Set when the tables are made; nil where the message
-        /// that is extended, or the extension's type, is not linked, and where the number is larger than that of any field.
+        /// Of an extension: describes a message with this one field. Set when the tables are made; nil where the
+        /// message that is extended, or the extension's type, is not linked, and where the number is larger than that
+        /// of any field.
         var extensionTable: UnsafePointer<_MessageTable>?
 
         /// Beside `proto`, for it is asked for often.

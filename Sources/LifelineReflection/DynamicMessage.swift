@@ -127,7 +127,8 @@ extension DynamicMessage {
         try content.serializedBytes(partial: partial)
     }
 
-    /// Calls `body` with the encoded message behind its length as a varint. The memory is valid for the time of the call.
+    /// Calls `body` with the encoded message behind its length as a varint. The memory is valid for the time of the
+    /// call.
     public func withDelimitedBytes<Result>(
         partial: Bool = false,
         _ body: (UnsafeRawBufferPointer) throws -> Result
@@ -138,8 +139,8 @@ extension DynamicMessage {
     /// Whether every `required` field is set, in this message and in all below it.
     public var isInitialized: Bool { content.isInitialized }
 
-    /// Checks the content of extensions, here and below. See `Message.checkExtensions(_:partial:options:)`; a pool's are
-    /// in `MessageRegistry(pool)`.
+    /// Checks the content of extensions, here and below. See `Message.checkExtensions(_:partial:options:)`; a pool's
+    /// are in `MessageRegistry(pool)`.
     public func checkExtensions(
         _ extensions: MessageRegistry,
         partial: Bool = false,

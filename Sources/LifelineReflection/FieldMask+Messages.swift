@@ -22,8 +22,8 @@ extension Message {
         self = content.message(as: Self.self)
     }
 
-    /// Merges the fields of a mask from another message: submessages are merged, elements are added, and other fields are
-    /// set to the values that they have there, or cleared. Paths that lead to no field are passed over.
+    /// Merges the fields of a mask from another message: submessages are merged, elements are added, and other fields
+    /// are set to the values that they have there, or cleared. Paths that lead to no field are passed over.
     ///
     /// - Throws: `MessageError`, when the fields are nested more than 1,000 deep; the message is then as it was.
     public mutating func merge(

@@ -47,7 +47,8 @@ extension Google_Protobuf_FieldMask {
     }
 }
 
-/// The paths of a mask in canonical form: sorted by their parts, so that those with the same first parts stand together.
+/// The paths of a mask in canonical form: sorted by their parts, so that those with the same first parts stand
+/// together.
 struct FieldPaths {
     let paths: [[UInt8]]
 

@@ -49,8 +49,8 @@ public struct FileDescriptor: Hashable, Sendable {
     }
 }
 
-/// The comments of a declaration, without the signs that begin them. Empty where a file came without comments, as linked
-/// files and sets without `--include_source_info` do.
+/// The comments of a declaration, without the signs that begin them. Empty where a file came without comments, as
+/// linked files and sets without `--include_source_info` do.
 public struct DescriptorComments: Hashable, Sendable {
     /// Directly before the declaration.
     public var leading = ""

@@ -3,8 +3,8 @@ internal import CProtobufC
 internal import LifelineDescriptorTypes
 internal import LifelineMessages
 
-/// Where the fields of a message stand in its struct: as protoc-gen-c would place them, in the order of declaration, with
-/// the oneofs behind all others.
+/// Where the fields of a message stand in its struct: as protoc-gen-c would place them, in the order of declaration,
+/// with the oneofs behind all others.
 struct StructLayout {
     struct Member {
         let presence: Int
@@ -219,8 +219,8 @@ extension String {
 // MARK: - Well-known types
 
 extension TableBuilder {
-    /// The form in JSON of a message of google.protobuf, if it has the fields that the library relies on: another schema
-    /// may have declared it.
+    /// The form in JSON of a message of google.protobuf, if it has the fields that the library relies on: another
+    /// schema may have declared it.
     func wellKnown(_ message: DescriptorStorage.Message) -> LifelineWellKnown {
         guard message.fullName.hasPrefix("google.protobuf."), let table = message.table else {
             return LIFELINE_WELL_KNOWN_NONE

@@ -25,8 +25,8 @@ extension ClientClock {
 
 /// `CLOCK_BOOTTIME`, which runs on while the machine sleeps.
 ///
-/// `ContinuousClock` is the same clock on Linux: its sleeps end at once when the machine wakes up, if their time has come
-/// meanwhile.
+/// `ContinuousClock` is the same clock on Linux: its sleeps end at once when the machine wakes up, if their time has
+/// come meanwhile.
 package struct BootTimeClock: ClientClock {
     package init() {}
 

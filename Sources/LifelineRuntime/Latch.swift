@@ -19,8 +19,8 @@ package final class Latch<Value: Sendable>: Sendable {
         }
     }
 
-    // A pthread mutex, as in all that waits, so that ThreadSanitizer sees the order it makes. It does not see that of the
-    // standard library's Mutex, and calls every use of one a race.
+    // A pthread mutex, as in all that waits, so that ThreadSanitizer sees the order it makes. It does not see that of
+    // the standard library's Mutex, and calls every use of one a race.
     private let state = NIOLockedValueBox(State())
 
     package init() {}

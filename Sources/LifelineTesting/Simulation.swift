@@ -2,9 +2,9 @@ public import LifelineCore
 
 /// A clock that jumps from event to event, and everything that waits for a time on it.
 ///
-/// Time passes only while the simulation runs, and then as fast as its events can be worked off: an hour of outages takes
-/// milliseconds. Everything that happens follows from the seed: the same program with the same seed gives the same trace,
-/// byte for byte.
+/// Time passes only while the simulation runs, and then as fast as its events can be worked off: an hour of outages
+/// takes milliseconds. Everything that happens follows from the seed: the same program with the same seed gives the
+/// same trace, byte for byte.
 ///
 /// It belongs to one task or thread, as does everything that is part of it.
 public final class Simulation {
@@ -24,8 +24,8 @@ public final class Simulation {
         let body: () -> Void
     }
 
-    /// The next one last. Few events are pending at a time, so that a sorted array is the fastest queue, and forgets what
-    /// is cancelled.
+    /// The next one last. Few events are pending at a time, so that a sorted array is the fastest queue, and forgets
+    /// what is cancelled.
     private var events: [Event] = []
     private var lastNumber: UInt64 = 0
 

@@ -1,8 +1,8 @@
 internal import LifelineCore
 internal import NIOConcurrencyHelpers
 
-/// How much memory a server's connections and sessions may take together for what they keep between reads and writes. Where
-/// they take more, the idlest give up what they have.
+/// How much memory a server's connections and sessions may take together for what they keep between reads and writes.
+/// Where they take more, the idlest give up what they have.
 package final class MemoryBudget: Sendable {
     private struct State {
         var ledger: MemoryLedger
@@ -57,8 +57,8 @@ package struct MemoryCharge: Sendable {
 
     /// The holder holds so many bytes.
     ///
-    /// Charged are whole steps: of 4 KiB, which most connections stay below, and from 64 KiB on of that, so that a long message
-    /// is not charged with each read. So the budget's lock is no matter for connections that keep little.
+    /// Charged are whole steps: of 4 KiB, which most connections stay below, and from 64 KiB on of that, so that a long
+    /// message is not charged with each read. So the budget's lock is no matter for connections that keep little.
     @inline(__always) package mutating func update(_ byteCount: Int) {
         let rounded = byteCount & (byteCount < 64 << 10 ? ~(Self.smallest - 1) : ~0xFFFF)
         if rounded != charged { change(to: rounded) }

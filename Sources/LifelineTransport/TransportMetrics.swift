@@ -1,7 +1,7 @@
 package import CoreMetrics
 
-/// What the connections of one client or server count together: bytes and frames, for each read and each write, never for
-/// each message; pings sent, and those whose timeout came without a sign of life.
+/// What the connections of one client or server count together: bytes and frames, for each read and each write, never
+/// for each message; pings sent, and those whose timeout came without a sign of life.
 package struct TransportMetrics: Sendable {
     private let receivedBytes: Counter
     private let receivedFrames: Counter

@@ -35,8 +35,8 @@ extension Google_Protobuf_Timestamp {
 }
 
 extension Swift.Duration {
-    /// Both have the same sign, as google.protobuf.Duration wants it. Seconds that do not fit end at the edge: what a peer sends
-    /// can be longer by the nanoseconds than `Int64` has seconds.
+    /// Both have the same sign, as google.protobuf.Duration wants it. Seconds that do not fit end at the edge: what a
+    /// peer sends can be longer by the nanoseconds than `Int64` has seconds.
     fileprivate var secondsAndNanoseconds: (Int64, Int32) {
         let (seconds, rest) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000_000_000_000)
         return (Int64(clamping: seconds), Int32(rest / 1_000_000_000))

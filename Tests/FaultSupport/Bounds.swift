@@ -20,11 +20,11 @@ package struct Bounds: Sendable {
     package let socket = Duration.milliseconds(200)
     /// The network's return, until the client is ready: 300 ms and a round trip, of less than 1 ms here.
     package let networkBack = Duration.milliseconds(301)
-    /// A carrier's return, after something was sent without one: then the kernel asks once a second for the address of its
-    /// neighbour, the router, and an attempt to connect may be in vain and be followed by a delay meanwhile.
+    /// A carrier's return, after something was sent without one: then the kernel asks once a second for the address of
+    /// its neighbour, the router, and an attempt to connect may be in vain and be followed by a delay meanwhile.
     package var neighbourFound: Duration { .seconds(1) + longestBackoff * 1.2 + networkBack }
-    /// The peer's or the way's return, which the client finds by trying: an attempt may just have begun in vain, and the
-    /// delay after it has a jitter of 20 %.
+    /// The peer's or the way's return, which the client finds by trying: an attempt may just have begun in vain, and
+    /// the delay after it has a jitter of 20 %.
     package var retry: Duration { connectTimeout + longestBackoff * 1.2 + networkBack }
 
     package var clientArguments: [String] {
@@ -41,9 +41,9 @@ package struct Bounds: Sendable {
         ]
     }
 
-    /// While packets are lost: the default heartbeat, of 30 + 3 × 10 s. A run of a few minutes at most needs one that fits into
-    /// it three times, or it could not find a living peer given up. Within 15 s the kernel tries ten times and more: once a second at
-    /// least with TCP_RTO_MAX_MS, which the heartbeat sets.
+    /// While packets are lost: the default heartbeat, of 30 + 3 × 10 s. A run of a few minutes at most needs one that
+    /// fits into it three times, or it could not find a living peer given up. Within 15 s the kernel tries ten times
+    /// and more: once a second at least with TCP_RTO_MAX_MS, which the heartbeat sets.
     func lossArguments(lasting time: Duration) -> [String] {
         time >= .seconds(180) ? [] : heartbeatArguments(interval: .milliseconds(500), timeout: .seconds(5))
     }

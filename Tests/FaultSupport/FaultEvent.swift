@@ -21,7 +21,8 @@ package struct FaultEvent: Codable, Sendable, Hashable {
         case transition
         /// The client's `send` has accepted messages with the ids `first` to `last`: `count`.
         case sent
-        /// The client has carried out its `attempt`th command to send, with the ids `first` to `last`: `count` were accepted.
+        /// The client has carried out its `attempt`th command to send, with the ids `first` to `last`: `count` were
+        /// accepted.
         case done
         /// The client's `send` has refused the message with the id `first`: `reason`.
         case refused

@@ -91,8 +91,8 @@ package struct TestNetwork: Sendable {
     private func make() async throws {
         for node in Node.allCases { try await Tool.run("ip", ["netns", "add", namespace(of: node)]) }
         for node in Node.allCases {
-            // Duplicate address detection would hold every new link up for a second; and a link that goes down keeps its
-            // IPv6 addresses then as it does those of IPv4.
+            // Duplicate address detection would hold every new link up for a second; and a link that goes down keeps
+            // its IPv6 addresses then as it does those of IPv4.
             var settings = ["accept_dad=0", "keep_addr_on_down=1"].flatMap { setting in
                 ["net.ipv6.conf.all.\(setting)", "net.ipv6.conf.default.\(setting)"]
             }
@@ -101,7 +101,8 @@ package struct TestNetwork: Sendable {
         }
         for node in [Node.client, .server] {
             let peer = "type veth peer name eth0 netns \(namespace(of: node))"
-            // The kernel tells of carriers once a second at most, but at once of links whose other end has another number.
+            // The kernel tells of carriers once a second at most, but at once of links whose other end has another
+            // number.
             let index = node == .client ? 101 : 102
             try await ip(["link add \(node) index \(index) \(peer)"], at: .router)
         }

@@ -20,8 +20,9 @@ package struct Trial: Sendable, CustomStringConvertible {
         case exact = ""
         /// None is lost: both sides end in order, also while messages are on their way.
         case nothingLost = "none may be lost"
-        /// At most as many: the peer's kernel acknowledges what the peer never reads. But once the peer reads again, what it
-        /// gets of a further connection's end may be reported, as its acknowledgement vanishes with that connection.
+        /// At most as many: the peer's kernel acknowledges what the peer never reads. But once the peer reads again,
+        /// what it gets of a further connection's end may be reported, as its acknowledgement vanishes with that
+        /// connection.
         case reportedAtMost = "reported ≤ lost: the peer's kernel acknowledged what was never read"
         /// At least as many: packets that waited for the link in the client's kernel leave when it is back, after the
         /// connection was given up.
@@ -29,7 +30,8 @@ package struct Trial: Sendable, CustomStringConvertible {
 
         /// - Parameters:
         ///   - late: so many of the reported ones were after all was right again.
-        ///   - isBusy: whether the machine may be busy. Then acknowledgements may be late, so that what arrived last is reported.
+        ///   - isBusy: whether the machine may be busy. Then acknowledgements may be late, so that what arrived last is
+        ///     reported.
         func allows(lost: Int, reported: Int, late: Int, isBusy: Bool) -> Bool {
             switch self {
             case .exact: reported == lost

@@ -6,8 +6,8 @@ package struct Trials: Sendable {
     private let isPatient: Bool
     private let bounds = Bounds()
 
-    /// - Parameter isPatient: a client whose fault shows otherwise than by silence gets a heartbeat, and a time to connect,
-    ///   that a busy machine does not exceed. How long healing takes is not as bounded then.
+    /// - Parameter isPatient: a client whose fault shows otherwise than by silence gets a heartbeat, and a time to
+    ///   connect, that a busy machine does not exceed. How long healing takes is not as bounded then.
     package init(family: TestNetwork.Family, isPatient: Bool = false) {
         self.family = family
         self.isPatient = isPatient
@@ -53,8 +53,8 @@ package struct Trials: Sendable {
         }
     }
 
-    /// Packets are lost for a while; the connection stays. At this rate TCP itself stands still for many seconds now and then,
-    /// so that the heartbeat is slower than in other trials.
+    /// Packets are lost for a while; the connection stays. At this rate TCP itself stands still for many seconds now
+    /// and then, so that the heartbeat is slower than in other trials.
     package func loss(_ time: Duration) async -> Outcome {
         await outcome("20 % packet loss", arguments: bounds.lossArguments(lasting: time)) { scene, outcome in
             let fault = Fault.packetLoss(percent: 20)

@@ -1,8 +1,8 @@
 import FaultSupport
 import Testing
 
-/// Each fault does what it says, and is put right: seen in the kernel's own words and in what arrives. The client watches
-/// nothing: it is not to help.
+/// Each fault does what it says, and is put right: seen in the kernel's own words and in what arrives. The client
+/// watches nothing: it is not to help.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct FaultProofTests {
     @Test(arguments: TestNetwork.Family.allCases) func withoutAFaultEverythingArrives(
         family: TestNetwork.Family

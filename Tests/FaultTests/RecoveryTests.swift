@@ -1,8 +1,8 @@
 import FaultSupport
 import Testing
 
-/// The client notices each fault for what it is, recovers step by step, and accounts for every message. How long that may
-/// take `scripts/faults` measures, on a machine that does nothing else.
+/// The client notices each fault for what it is, recovers step by step, and accounts for every message. How long that
+/// may take `scripts/faults` measures, on a machine that does nothing else.
 @Suite(.serialized, .timeLimit(.minutes(3))) struct RecoveryTests {
     @Test(arguments: Trials.all) func everyFault(trial: Trial) async {
         let outcome = await Trials(family: .ipv4, isPatient: true).once(trial)

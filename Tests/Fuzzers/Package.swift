@@ -31,8 +31,8 @@ let package = Package(
             path: "Mutations",
             swiftSettings: strict
         ),
-        // The parsing of netlink is no API, so that it is built here once more; what does I/O is left out. The names of the
-        // targets in Sources are taken, so that what stands in for them here has names of its own.
+        // The parsing of netlink is no API, so that it is built here once more; what does I/O is left out. The names of
+        // the targets in Sources are taken, so that what stands in for them here has names of its own.
         .systemLibrary(name: "CNetlink", path: "Links/CLifelineNetlink"),
         .target(name: "Core", path: "Links/Core", swiftSettings: strict),
         .target(

@@ -42,8 +42,8 @@ struct BackgroundProgram: Sendable {
     }
 
     /// Ends the program when its standard input ends: by this process, or with it. Signals are blocked on dispatch's
-    /// threads, and children inherit that. Where PID_FILE names a file, the program's number stands in it, whole or not at
-    /// all.
+    /// threads, and children inherit that. Where PID_FILE names a file, the program's number stands in it, whole or not
+    /// at all.
     static let watchdog = """
         import os, signal, subprocess, sys, threading
         signal.pthread_sigmask(signal.SIG_SETMASK, [])

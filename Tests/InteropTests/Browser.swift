@@ -3,8 +3,8 @@ import Glibc
 import Lifeline
 import Synchronization
 
-/// Chromium without a window (scripts/install-dependencies), which Lifeline's own WebSocket client drives, by the DevTools
-/// protocol: https://chromedevtools.github.io/devtools-protocol/.
+/// Chromium without a window (scripts/install-dependencies), which Lifeline's own WebSocket client drives, by the
+/// DevTools protocol: https://chromedevtools.github.io/devtools-protocol/.
 final class Browser: Sendable {
     struct Failure: Error, CustomStringConvertible {
         let description: String

@@ -112,8 +112,8 @@ import Testing
             try await withFixedHeaderClient(to: endpoint, configuration: configuration) { client in
                 // Connecting counts, so that it is done first.
                 _ = try await client.request(url: 0x500)
-                // Two such requests are answered together, the last one first: the first one only when the second is there.
-                // In its time it must have been sent, however busy the machine is.
+                // Two such requests are answered together, the last one first: the first one only when the second is
+                // there. In its time it must have been sent, however busy the machine is.
                 let (first, second) = (number(2, "late"), number(2))
                 let error = await failure {
                     try await client.request(url: 0x503, content: first, timeout: .seconds(3))
@@ -219,8 +219,8 @@ import Testing
             try await withHeadLineClient(to: endpoint, configuration: configuration) { client in
                 // Connecting counts, so that it is done first.
                 _ = try await client.request(type: "echo")
-                // It comes back when there is another request, and not before. In its time it must have been sent, however
-                // busy the machine is.
+                // It comes back when there is another request, and not before. In its time it must have been sent,
+                // however busy the machine is.
                 let error = await failure {
                     try await client.request(type: "delay", content: number(.max, "late"), timeout: .seconds(3))
                 }

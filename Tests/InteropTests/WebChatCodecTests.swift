@@ -93,7 +93,8 @@ import Testing
 
     private let malformed: [[UInt8]] = [
         [0x22], [0x22, 5], [0x22, 5, 0x61], [0x40], [0x40, 0x80], [0x61, 1, 2, 3], [0x6A, 2, 8], [0x6A, 1, 8],
-        // More than 64 bits, in ten bytes and in eleven; field 0, no such wire type, a length of 2⁶⁴−1, a tag of over 32 bits.
+        // More than 64 bits, in ten bytes and in eleven; field 0, no such wire type, a length of 2⁶⁴−1, a tag of over
+        // 32 bits.
         [0x40] + [UInt8](repeating: 0xFF, count: 9) + [2], [0x40] + [UInt8](repeating: 0xFF, count: 10) + [1],
         [0x00, 0], [0x06], [0x27],
         [0x22] + [UInt8](repeating: 0xFF, count: 9) + [1], [0x80, 0x80, 0x80, 0x80, 0x10, 1],

@@ -49,7 +49,8 @@ import Testing
             try await ada.waitUntilHearing("Hello, Ada. Who else is here?", from: "Grace")
             #expect(try await heard.next()?.from == "Grace")
 
-            // What looks like HTML stays text; only the room speaks as the system; a time that no date has is not shown.
+            // What looks like HTML stays text; only the room speaks as the system; a time that no date has is not
+            // shown.
             let markup = "<img src=x onerror=\"document.title='injected'\"><b>bold</b>"
             try await program.send(
                 .with {
@@ -121,8 +122,8 @@ import Testing
             try await Browser.run { browser in
                 let endpoint = "ws://127.0.0.1:\(port)/chat"
                 let page = try await browser.open("\(origin)/?server=\(endpoint)")
-                // A hundred times as fast, with a record of the times; but what bounds an attempt (10 s) stays as it is, for a
-                // busy machine may need it.
+                // A hundred times as fast, with a record of the times; but what bounds an attempt (10 s) stays as it
+                // is, for a busy machine may need it.
                 try await page.run(
                     """
                     const original = setTimeout;
@@ -248,7 +249,8 @@ import Testing
         }
     }
 
-    /// What is within the limit as it comes may be over it as it is passed on. That is its speaker's end, not its listeners'.
+    /// What is within the limit as it comes may be over it as it is passed on. That is its speaker's end, not its
+    /// listeners'.
     @Test func aMessageThatGrowsEndsItsSpeaker() async throws {
         // A number that is to be packed and is not takes a byte more when it is: field 7, then text as field 4.
         var bytes: [UInt8] = [0x38, 0x05, 0x22]

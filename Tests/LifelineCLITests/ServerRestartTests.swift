@@ -4,8 +4,8 @@ import Testing
 
 /// `lifeline call` while its connection is cut, and while its server is killed, or drained, and started again.
 @Suite(.timeLimit(.minutes(3)), .serialized) struct ServerRestartTests {
-    /// Each server's death comes when the record holds so many echoes more: early, so that however late it is noticed, there
-    /// are calls under way.
+    /// Each server's death comes when the record holds so many echoes more: early, so that however late it is noticed,
+    /// there are calls under way.
     @Test func whatAKilledServerHandledIsInDoubtAndNothingElse() async throws {
         try await withTemporaryPath("record") { path in
             let (count, deaths) = (30_000, 3)

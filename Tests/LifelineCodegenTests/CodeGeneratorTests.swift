@@ -6,8 +6,8 @@ import Testing
 
 @Suite struct CodeGeneratorTests {
     /// The committed code of every file below Protos/test that TestProtos compiles: all without services, but for those
-    /// of editions and of descriptors that know them, which Debian's protoc does not read. `codegen/generate --check` compares these, and the output of
-    /// protoc-gen-c, which differs between its versions.
+    /// of editions and of descriptors that know them, which Debian's protoc does not read. `codegen/generate --check`
+    /// compares these, and the output of protoc-gen-c, which differs between its versions.
     @Test func makesWhatIsCommitted() throws {
         let protos = repository.appending(path: "Protos")
         let paths = try #require(FileManager.default.subpaths(atPath: protos.appending(path: "test").path))

@@ -3,7 +3,8 @@ import LifelineMessages
 import LifelineProtos
 import Testing
 
-/// Setting something again and again must not let a message grow: an arena takes nothing back, but is left behind in time.
+/// Setting something again and again must not let a message grow: an arena takes nothing back, but is left behind in
+/// time.
 ///
 /// Each test runs in a process of its own, for the memory that is measured is the process's.
 @Suite(.enabled(if: !isSanitized, "Sanitizers keep freed memory."), .timeLimit(.minutes(5)))

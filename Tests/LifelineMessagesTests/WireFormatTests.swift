@@ -143,8 +143,9 @@ import Testing
         #expect(copy.textFormatString() == text)
     }
 
-    /// Tags that are longer than they have to be are written in their shortest form, wherever the fields lie in memory: of
-    /// a merged message, what was unknown before stands right in front of what is merged if its length is a multiple of 8.
+    /// Tags that are longer than they have to be are written in their shortest form, wherever the fields lie in memory:
+    /// of a merged message, what was unknown before stands right in front of what is merged if its length is a multiple
+    /// of 8.
     @Test(
         arguments: [
             [0xF9, 7, 1, 2, 3, 4, 5, 6, 7, 8],

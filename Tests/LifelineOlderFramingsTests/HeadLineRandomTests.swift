@@ -27,8 +27,8 @@ private let framing = HeadLineFraming(maximumContentLength: 1 << 20)
         #expect(try framing.frames(in: chunks) == expected)
     }
 
-    /// What is accepted of damaged heads must be JSON with the same type and size to a reader that knows nothing of ours,
-    /// and come back when it is written.
+    /// What is accepted of damaged heads must be JSON with the same type and size to a reader that knows nothing of
+    /// ours, and come back when it is written.
     @Test(arguments: UInt64(0)..<50)
     func damagedHeads(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

@@ -3,7 +3,8 @@ import Testing
 
 /// A client that watches the network, in namespaces. They need root.
 @Suite(.timeLimit(.minutes(1)), .serialized) struct ClientNetworkTests {
-    /// To the client it is a name, for only the name service reads it; and that needs nobody to know that it is 10.77.2.2.
+    /// To the client it is a name, for only the name service reads it; and that needs nobody to know that it is
+    /// 10.77.2.2.
     private let name = "10.77.514"
 
     private func withClient(

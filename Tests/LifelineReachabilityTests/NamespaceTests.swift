@@ -192,8 +192,8 @@ import Testing
 
     // MARK: Flaps
 
-    /// Whether the commands of one process were so far apart that what was in between them had to be told: it may have stood
-    /// still. (What is over within 100 ms has not been: see `NetworkMonitorConfiguration`.)
+    /// Whether the commands of one process were so far apart that what was in between them had to be told: it may have
+    /// stood still. (What is over within 100 ms has not been: see `NetworkMonitorConfiguration`.)
     private func mayHaveLasted(_ moment: Moment) -> Bool { moment.ended - moment.began > .milliseconds(100) }
 
     @Test func aShortFlapIsOneChange() async throws {

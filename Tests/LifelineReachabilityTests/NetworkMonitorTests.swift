@@ -9,8 +9,8 @@ import Testing
 
 /// The monitor in the process's own network namespace, whatever that is like.
 @Suite(.timeLimit(.minutes(1)), .serialized) struct NetworkMonitorTests {
-    /// Of the sockets with these inodes, those that this process has open. (A child that is just being started by another
-    /// test may hold more.)
+    /// Of the sockets with these inodes, those that this process has open. (A child that is just being started by
+    /// another test may hold more.)
     private func ownDescriptors(ofSockets inodes: some Sequence<Substring>) throws -> [Int32] {
         let wanted = Set(inodes.map { "socket:[\($0)]" })
         return try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").filter {
@@ -28,8 +28,8 @@ import Testing
         return text.split(separator: "\n").dropFirst().map { $0.split(separator: " ") }
     }
 
-    /// The sockets of the netlink family that this process has open, of those that subscribe to something: what only asks, as
-    /// the C library does for names and other tests do meanwhile, is no monitor's.
+    /// The sockets of the netlink family that this process has open, of those that subscribe to something: what only
+    /// asks, as the C library does for names and other tests do meanwhile, is no monitor's.
     private func netlinkSockets() throws -> [Int32] {
         // The fourth column is the groups that it subscribes to, the last one the inode.
         let sockets = try table("netlink").filter { UInt32($0[3], radix: 16) != 0 }

@@ -8,7 +8,8 @@ extension NetworkMonitorTests {
 }
 
 extension NetworkMonitorTests.ReadmeExampleTests {
-    /// As it stands there, but that it ends, and asks nobody but this machine. It needs no other import than the README's.
+    /// As it stands there, but that it ends, and asks nobody but this machine. It needs no other import than the
+    /// README's.
     private func example() async throws -> NetworkPath? {
         let monitor = NetworkMonitor()
         let server = try Endpoint("tcp://127.0.0.1:9")

@@ -1,10 +1,12 @@
 internal import LifelineCore
 internal import LifelineTesting
 
-/// Checks one side's connections: a peer that is dead is given up within the bound, and one that lives and answers is not.
+/// Checks one side's connections: a peer that is dead is given up within the bound, and one that lives and answers is
+/// not.
 ///
-/// It goes by what came in, what was written and how long the machine has been awake, and shares no code with `Liveness`.
-/// The timers of a connection stand still while the machine sleeps, so that bounds are in the time that it was awake.
+/// It goes by what came in, what was written and how long the machine has been awake, and shares no code with
+/// `Liveness`. The timers of a connection stand still while the machine sleeps, so that bounds are in the time that it
+/// was awake.
 struct LifeWitness {
     private struct Watched {
         let stream: Int
@@ -128,8 +130,8 @@ struct LifeWitness {
         let bound = max(heartbeat.interval, heartbeat.timeout) + misses
         check(now, watched.progress, bound, afterSleep: bound + heartbeat.timeout, "is silent", witness)
         if let overLimit = watched.overLimit {
-            // An acknowledgement is seen at the end of the heartbeat's timeout, which may have begun before, and is followed by
-            // another timeout after that under way.
+            // An acknowledgement is seen at the end of the heartbeat's timeout, which may have begun before, and is
+            // followed by another timeout after that under way.
             let isOnItsWay = watched.progress.time >= overLimit.time - heartbeat.timeout
             let bound = heartbeat.timeout * (isOnItsWay ? 3 : 1)
             let since = isOnItsWay ? watched.progress : overLimit
@@ -145,8 +147,8 @@ struct LifeWitness {
         }
     }
 
-    /// - Parameter afterSleep: how much of the time since the machine was last awake it may take, if it has slept meanwhile:
-    ///   what became late then may be begun anew.
+    /// - Parameter afterSleep: how much of the time since the machine was last awake it may take, if it has slept
+    ///   meanwhile: what became late then may be begun anew.
     private func check(
         _ now: Moment,
         _ since: Moment,

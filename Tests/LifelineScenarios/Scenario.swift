@@ -1,8 +1,8 @@
 internal import LifelineCore
 internal import LifelineTesting
 
-/// A random story that follows from a seed: a client, a server, and what happens to them and to the network between them.
-/// After every step it is checked what has to hold.
+/// A random story that follows from a seed: a client, a server, and what happens to them and to the network between
+/// them. After every step it is checked what has to hold.
 package final class Scenario {
     /// How it went.
     package struct Result {
@@ -113,8 +113,8 @@ package final class Scenario {
         client.reads = true
         witness.check(client)
         client.send([1], policy: .drop(after: .seconds(1)))
-        // Without heartbeat it takes TCP's 15 retransmissions, about 15 minutes, to notice that the peer is gone, and up to
-        // 15 probes of 2 minutes where the peer had no room.
+        // Without heartbeat it takes TCP's 15 retransmissions, about 15 minutes, to notice that the peer is gone, and
+        // up to 15 probes of 2 minutes where the peer had no room.
         run(for: client.configuration.heartbeat == nil ? .seconds(3_000) : .seconds(200))
         witness.checkRecovery(client)
         if witness.state == .gaveUp {

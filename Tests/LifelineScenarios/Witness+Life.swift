@@ -20,8 +20,8 @@ extension Witness {
         }
     }
 
-    /// Whether a question is answered in time, whoever asks: both machines are awake, the network is quick and whole, and
-    /// both programs read and answer.
+    /// Whether a question is answered in time, whoever asks: both machines are awake, the network is quick and whole,
+    /// and both programs read and answer.
     private func isAllWell(_ client: SimulatedClient) -> Bool {
         let (server, behavior) = (client.server, client.server.behavior)
         guard client.reads, behavior.reads, behavior.answersPings, server.isRunning else { return false }

@@ -12,9 +12,11 @@ package final class CuttingRelay: Sendable {
         package enum Kind: Sendable, Hashable {
             /// Both sides get a reset.
             case reset
-            /// Both sides' streams end in order, as the kernel has it for a relay that was killed and had read everything.
+            /// Both sides' streams end in order, as the kernel has it for a relay that was killed and had read
+            /// everything.
             case end
-            /// What goes in these directions vanishes from now on, the end of the stream included. Both sides stay connected.
+            /// What goes in these directions vanishes from now on, the end of the stream included. Both sides stay
+            /// connected.
             case silence(Set<Direction>)
             /// What both sides send stays in the relay. It counts as cut when there is something of both.
             case hold

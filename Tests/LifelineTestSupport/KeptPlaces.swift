@@ -1,4 +1,5 @@
-/// Returns how many elements the largest collection in a value has, those of private properties included: what memory follows.
+/// Returns how many elements the largest collection in a value has, those of private properties included: what memory
+/// follows.
 package func keptPlaceCount(in value: Any) -> Int {
     let mirror = Mirror(reflecting: value)
     switch mirror.displayStyle {

@@ -37,8 +37,8 @@ package struct KernelSocket: Sendable {
         }
     }
 
-    /// Whether a descriptor of a process refers to it. Any socket of ours is for a moment a child's, too, between fork and
-    /// exec.
+    /// Whether a descriptor of a process refers to it. Any socket of ours is for a moment a child's, too, between fork
+    /// and exec.
     ///
     /// - Parameter process: its number. Default: this one.
     package func isHeld(by process: String = "self") -> Bool {

@@ -36,7 +36,8 @@ package final class RawSocket: Sendable {
         try await open(AF_UNIX) { try $0.call("connect", withAddress(path: path) { Glibc.connect($1, $0, $2) }($0)) }
     }
 
-    /// Listens on 127.0.0.1: at a port that the system chooses, or at one where another socket may have listened just now.
+    /// Listens on 127.0.0.1: at a port that the system chooses, or at one where another socket may have listened just
+    /// now.
     package static func listen(port: Int = 0, backlog: Int32 = 16) async throws -> RawSocket {
         try await open(AF_INET) {
             var value: Int32 = 1

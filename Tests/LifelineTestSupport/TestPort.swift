@@ -10,8 +10,8 @@ package enum TestPort {
         (10_000..<min(forOtherProcesses.lowerBound, systemsFirst)).shuffled()[...]
     )
 
-    /// For processes that choose for themselves, and cannot know what this one handed out: these it never does. They, too,
-    /// are below those that the system chooses from, which begin at 32,768 by default.
+    /// For processes that choose for themselves, and cannot know what this one handed out: these it never does. They,
+    /// too, are below those that the system chooses from, which begin at 32,768 by default.
     package static let forOtherProcesses = 30_000..<32_000
 
     /// A port that was not handed out before, and is free.
@@ -26,8 +26,9 @@ package enum TestPort {
     /// A TCP endpoint with such a port, as text.
     package static func nextEndpoint() throws -> String { "tcp://127.0.0.1:\(try next())" }
 
-    /// Waits until one can listen again on a port whose listener this process has closed. That one lives on in any child
-    /// that is being started just then, until its exec closes it: in a third of all cases when some are all the time.
+    /// Waits until one can listen again on a port whose listener this process has closed. That one lives on in any
+    /// child that is being started just then, until its exec closes it: in a third of all cases when some are all the
+    /// time.
     ///
     /// - Throws: `EADDRINUSE` when this process has not closed it.
     package static func waitUntilFree(_ port: UInt16) async throws {

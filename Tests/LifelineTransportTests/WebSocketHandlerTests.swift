@@ -500,7 +500,8 @@ private final class FrameHolder: ChannelOutboundHandler {
     }
 }
 
-/// A socket whose sides end one by one, which an embedded channel's do not; or a layer below, whose close a cut passes by.
+/// A socket whose sides end one by one, which an embedded channel's do not; or a layer below, whose close a cut passes
+/// by.
 final class OutputEnd: ChannelOutboundHandler {
     typealias OutboundIn = WebSocketFrame
     var count = 0

@@ -2,9 +2,10 @@
 
 import PackageDescription
 
-// Messages and their tests alone, for building them optimized and with AddressSanitizer (scripts/test does): optimized code
-// frees what it no longer sees a use of; and with ThreadSanitizer, not optimized. The package above would build everything that
-// it depends on as well, which takes ten minutes. The targets are its own, by links, for a package may not hold a path outside itself.
+// Messages and their tests alone, for building them optimized and with AddressSanitizer (scripts/test does): optimized
+// code frees what it no longer sees a use of; and with ThreadSanitizer, not optimized. The package above would build
+// everything that it depends on as well, which takes ten minutes. The targets are its own, by links, for a package may
+// not hold a path outside itself.
 let strict: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),

@@ -1,7 +1,8 @@
 internal import Foundation
 internal import Synchronization
 
-/// A program's own record of what its handlers processed, in the order in which they did: lines of one length in a file.
+/// A program's own record of what its handlers processed, in the order in which they did: lines of one length in a
+/// file.
 package final class CutRecord: Sendable {
     /// What a line says.
     package struct Entry: Sendable, Hashable {

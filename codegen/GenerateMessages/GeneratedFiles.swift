@@ -9,8 +9,8 @@ struct GeneratedFiles {
     let targets: Targets
     let packageFolder: URL
 
-    /// Moves the files below `output`, which has a folder for each target, into the targets, and removes what an earlier
-    /// run generated and this one did not.
+    /// Moves the files below `output`, which has a folder for each target, into the targets, and removes what an
+    /// earlier run generated and this one did not.
     func replace(with output: URL) throws {
         let earlier = try pathsOfEarlierRuns()
         for target in targets.all {

@@ -1,7 +1,8 @@
 import Foundation
 import PackagePlugin
 
-/// `swift package generate-messages`: runs protoc on all .proto files of a folder and writes into the package's targets.
+/// `swift package generate-messages`: runs protoc on all .proto files of a folder and writes into the package's
+/// targets.
 @main
 struct GenerateMessages: CommandPlugin {
     func performCommand(context: PluginContext, arguments: [String]) async throws {
@@ -78,8 +79,8 @@ struct GenerateMessages: CommandPlugin {
         let process = Process()
         process.executableURL = tool
         process.arguments = arguments
-        // The Swift Package Manager closes the plugin's own, and nothing says what takes its number. A protoc that is started
-        // without one makes a pipe of descriptor 0, and closes it in its plugin.
+        // The Swift Package Manager closes the plugin's own, and nothing says what takes its number. A protoc that is
+        // started without one makes a pipe of descriptor 0, and closes it in its plugin.
         process.standardInput = FileHandle.nullDevice
         try process.run()
         process.waitUntilExit()

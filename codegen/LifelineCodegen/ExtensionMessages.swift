@@ -1,8 +1,8 @@
 internal import SwiftProtobuf
 internal import SwiftProtobufPluginLibrary
 
-/// Declares a message for each extension of a file, whose only field is the extension: so it gets a struct, a table and a
-/// Swift type like any other field. Its full name is the extension's, which is nobody else's.
+/// Declares a message for each extension of a file, whose only field is the extension: so it gets a struct, a table and
+/// a Swift type like any other field. Its full name is the extension's, which is nobody else's.
 enum ExtensionMessages {
     /// The only field. In JSON it has the extension's name.
     static let fieldName = "value"

@@ -127,7 +127,8 @@ extension ProtobufCGenerator {
 
 /// Reads a pipe to its end on another thread.
 private final class PipeReader: @unchecked Sendable {
-    // @unchecked Sendable: `data` is written by one closure, and read after the group that it runs in has been waited for.
+    // @unchecked Sendable: `data` is written by one closure, and read after the group that it runs in has been waited
+    // for.
     private var data = Data()
 
     init(_ pipe: Pipe, in group: DispatchGroup) {

@@ -5,11 +5,11 @@ internal import SwiftProtobufPluginLibrary
 ///
 /// - Strings become bytes with a length, since C's end at the first NUL.
 /// - Enums become `int32`: a C enum may not hold numbers that it does not declare.
-/// - The synthetic oneof of a proto3 `optional` field becomes an ordinary one, and proto2's `required` becomes `optional`, so
-///   that the struct says whether the field is there.
+/// - The synthetic oneof of a proto3 `optional` field becomes an ordinary one, and proto2's `required` becomes
+///   `optional`, so that the struct says whether the field is there.
 /// - Maps become the repeated entry messages that they are on the wire.
-/// - A file of an edition becomes one of proto2, where a field says for itself whether its struct has a flag for it: one
-///   without presence becomes `required`, which has none.
+/// - A file of an edition becomes one of proto2, where a field says for itself whether its struct has a flag for it:
+///   one without presence becomes `required`, which has none.
 /// - Defaults are dropped: the Swift getters have them, and protoc-gen-c writes `inf` where C has no such word.
 /// - Services, options and all else that makes no struct are dropped, and so are imports only for them.
 struct SchemaRewriter {

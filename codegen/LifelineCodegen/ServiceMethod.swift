@@ -22,7 +22,8 @@ struct ServiceMethod {
     static let empty = "google.protobuf.Empty"
 
     let shape: Shape
-    /// Whether the option `(lifeline.synchronous)` is true. `ServiceCheck` refuses it where no handler can be synchronous.
+    /// Whether the option `(lifeline.synchronous)` is true. `ServiceCheck` refuses it where no handler can be
+    /// synchronous.
     let isSynchronous: Bool
     /// The name of the Swift method, or property: in backticks where it has to be.
     let name: String

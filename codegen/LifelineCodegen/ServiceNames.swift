@@ -10,8 +10,8 @@ struct ServiceNames {
         let client: String
         let handler: String
         let pushes: String
-        /// The list of the methods: a property of every handler, named after the whole type, so that one type can handle
-        /// two versions of a service.
+        /// The list of the methods: a property of every handler, named after the whole type, so that one type can
+        /// handle two versions of a service.
         let table: String
 
         fileprivate init(base: String) {

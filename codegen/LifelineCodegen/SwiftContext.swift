@@ -103,8 +103,8 @@ struct SwiftContext {
 
     func type(of message: Descriptor) -> String { qualified(swiftNames.path(message), from: message.file) }
 
-    /// The Swift type of a method's messages, which stands in no other type. One of another module that has no prefix may be
-    /// named like one of Lifeline's.
+    /// The Swift type of a method's messages, which stands in no other type. One of another module that has no prefix
+    /// may be named like one of Lifeline's.
     func messageType(_ message: Descriptor) -> String {
         let module = options.module(ofFile: message.file.name, isGeneratedHere: isGeneratedHere(message.file)).swift
         let name = swiftNames.path(message).joined(separator: ".")

@@ -60,7 +60,8 @@ struct SwiftFileGenerator {
 
     /// The modifier of a module's import.
     private func importModifier(_ module: String) -> String {
-        // To Swift 6.3, a package enum's conformance does not use the protocol's module, and it warns of a package import.
+        // To Swift 6.3, a package enum's conformance does not use the protocol's module, and it warns of a package
+        // import.
         let isForEnumsOnly = module == SwiftContext.runtime && messages.isEmpty
         return isForEnumsOnly && context.options.visibility == .package ? "internal" : context.importModifier
     }

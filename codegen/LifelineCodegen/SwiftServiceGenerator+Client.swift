@@ -52,8 +52,8 @@ extension SwiftServiceGenerator {
         printer.print("}")
     }
 
-    /// The stored property. One that is deprecated could not be set without a warning, so another stands behind it, with a
-    /// name that no method's can become.
+    /// The stored property. One that is deprecated could not be set without a warning, so another stands behind it,
+    /// with a name that no method's can become.
     private func storage(of push: ServiceMethod) -> String {
         push.isDeprecated ? "_\(push.name.withoutBackticks)_pushes" : push.name
     }

@@ -2,8 +2,8 @@ internal import Lifeline
 
 /// What waits to be sent to one member, bounded: when it is full, what comes is left out, and counted.
 ///
-/// A member takes up about 0.8 MiB so, at most: 256 KiB here, as much of what was taken and is being sent, and as much and one
-/// message in its connection.
+/// A member takes up about 0.8 MiB so, at most: 256 KiB here, as much of what was taken and is being sent, and as much
+/// and one message in its connection.
 struct Outbox {
     /// In bytes, as `cost(of:)` counts them.
     static let capacity = 256 << 10

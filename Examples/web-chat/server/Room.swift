@@ -5,8 +5,8 @@ internal import Synchronization
 
 /// Those who are connected, whatever over.
 ///
-/// Who speaks waits for nobody: each member has an outbox that holds a bounded number of bytes, and who does not read in time
-/// misses messages, and is told how many.
+/// Who speaks waits for nobody: each member has an outbox that holds a bounded number of bytes, and who does not read
+/// in time misses messages, and is told how many.
 final class Room: Sendable {
     typealias MemberConnection = Connection<Sample_Chat_V1_ChatMessage, RawMessage>
 

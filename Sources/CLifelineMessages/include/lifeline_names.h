@@ -81,8 +81,8 @@ static inline const char *lifeline_type_name(const LifelineField *field, size_t 
     return name;
 }
 
-// The index of the field with LIFELINE_FIELD_NAMED_BY_TYPE whose type has this name, or -1. The field's own name is that
-// in lower case.
+// The index of the field with LIFELINE_FIELD_NAMED_BY_TYPE whose type has this name, or -1. The field's own name is
+// that in lower case.
 static inline int64_t lifeline_find_field_by_type(
     const LifelineMessageTable *table, const uint8_t *name, size_t count) {
     const LifelineNames *names = &table->names;

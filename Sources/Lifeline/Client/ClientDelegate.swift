@@ -1,8 +1,8 @@
 public import LifelineCore
 public import LifelineMessages
 
-/// Callbacks in place of sequences, for code that comes from delegate-style socket libraries. `Client.run(delegate:)` makes
-/// the calls: in order, and never two at once.
+/// Callbacks in place of sequences, for code that comes from delegate-style socket libraries. `Client.run(delegate:)`
+/// makes the calls: in order, and never two at once.
 ///
 /// | CocoaAsyncSocket | here |
 /// |---|---|
@@ -15,8 +15,8 @@ public import LifelineMessages
 /// | `disconnectAfterWriting()` | `Client.close()` |
 /// | `delegateQueue` | an actor as the delegate |
 ///
-/// A method that takes its time holds up the calls after it, and through back-pressure the peer; it does not hold up the
-/// connection or its heartbeat. All methods do nothing by default.
+/// A method that takes its time holds up the calls after it, and through back-pressure the peer; it does not hold up
+/// the connection or its heartbeat. All methods do nothing by default.
 public protocol ClientDelegate<Received>: Sendable {
     /// What the client receives.
     associatedtype Received: DelimitedMessage
@@ -34,8 +34,8 @@ public protocol ClientDelegate<Received>: Sendable {
     /// A message came: after `didConnect()` of its connection, and before its `didDisconnect(_:)`.
     func didReceive(_ message: Received) async
 
-    /// The peer is asked for a sign of life by the ping of this number. While the delegate is busy, only the newest one is
-    /// kept. A WebSocket's own pings are not told.
+    /// The peer is asked for a sign of life by the ping of this number. While the delegate is busy, only the newest one
+    /// is kept. A WebSocket's own pings are not told.
     func willSendHeartbeat(number: UInt64) async
 }
 

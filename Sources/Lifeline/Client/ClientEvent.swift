@@ -13,8 +13,9 @@ public struct ClientEvent: Sendable {
     /// TLS, WebSocket and through a proxy among others.
     ///
     /// The count is exact in that every other message has reached the peer's system. Whether the peer's program read it
-    /// there, no connection can know. Nor that a message which counts does not arrive: its acknowledgement may be what was
-    /// lost, and packets that wait in this system for a link leave when it is back, after the connection was given up.
+    /// there, no connection can know. Nor that a message which counts does not arrive: its acknowledgement may be what
+    /// was lost, and packets that wait in this system for a link leave when it is back, after the connection was given
+    /// up.
     public let undeliveredMessageCount: Int?
 
     /// How many steps between the event before and this one the subscriber was too slow to see: they are not kept any
@@ -51,9 +52,9 @@ extension ClientEvent: CustomStringConvertible {
 
 /// The steps of a client's connection, for any number of subscribers.
 ///
-/// Each iteration begins with the newest step there is, which tells the state, and goes on with every later one. It ends
-/// after the client has closed, and when the task that iterates is cancelled. Nothing is kept for a subscriber: who falls more than
-/// 100 steps behind is told how many were missed.
+/// Each iteration begins with the newest step there is, which tells the state, and goes on with every later one. It
+/// ends after the client has closed, and when the task that iterates is cancelled. Nothing is kept for a subscriber:
+/// who falls more than 100 steps behind is told how many were missed.
 public struct ClientEvents: AsyncSequence, Sendable {
     let history: ClientHistory
 

@@ -4,12 +4,13 @@ internal import LifelineTransport
 
 /// The messages that arrive at a client, over all its connections, in order.
 ///
-/// It ends after the client has closed; a connection that is lost does not end it. What it throws is `CancellationError`
-/// when the task that iterates is cancelled, and `ConnectionError` `concurrentIteration` when another one iterates.
+/// It ends after the client has closed; a connection that is lost does not end it. What it throws is
+/// `CancellationError` when the task that iterates is cancelled, and `ConnectionError` `concurrentIteration` when
+/// another one iterates.
 ///
 /// One task may iterate at a time. A loop that is left loses nothing: the next one goes on where it stopped. While too
-/// much waits here the connection is not read, and, if it is lost, no new one is made before messages are taken; the log
-/// has a warning then.
+/// much waits here the connection is not read, and, if it is lost, no new one is made before messages are taken; the
+/// log has a warning then.
 public struct ClientMessages<Element: DelimitedMessage>: AsyncSequence, Sendable {
     @usableFromInline let inbox: ClientInbox<Element>
 
@@ -17,9 +18,9 @@ public struct ClientMessages<Element: DelimitedMessage>: AsyncSequence, Sendable
 
     /// The messages in the batches in which they arrived, for handling many small ones at the least cost.
     ///
-    /// A batch can hold thousands. Go over it with `for`, which copies nothing; to take messages out of it one by one, use
-    /// `popLast()` on the reversed batch or `popFirst()` on an `ArraySlice` of it. `removeFirst()` moves all that is left,
-    /// each time.
+    /// A batch can hold thousands. Go over it with `for`, which copies nothing; to take messages out of it one by one,
+    /// use `popLast()` on the reversed batch or `popFirst()` on an `ArraySlice` of it. `removeFirst()` moves all that
+    /// is left, each time.
     public var batches: Batches { Batches(inbox: inbox) }
 
     /// Starts, or goes on, with the next message.

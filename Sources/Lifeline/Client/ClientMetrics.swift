@@ -42,8 +42,8 @@ struct ClientMetrics: Sendable {
     }
 }
 
-/// A gauge of a number that changes on many threads: what it was told last is the present number, though two threads may
-/// tell it of their changes in the other order.
+/// A gauge of a number that changes on many threads: what it was told last is the present number, though two threads
+/// may tell it of their changes in the other order.
 private final class LatestGauge: Sendable {
     private enum State {
         case idle

@@ -29,8 +29,8 @@ internal import NIOConcurrencyHelpers
     let queue: BatchQueue<Received>
     /// What a loop over single messages has left of the batch that it took last.
     @usableFromInline let rest = MessageRest<Received>()
-    /// Held around the queue's lock, never within it. The queue wakes its consumer meanwhile, which only schedules its task:
-    /// that runs elsewhere, and waits here for a moment at most, or on this thread, later.
+    /// Held around the queue's lock, never within it. The queue wakes its consumer meanwhile, which only schedules its
+    /// task: that runs elsewhere, and waits here for a moment at most, or on this thread, later.
     private let state = NIOLockedValueBox(State())
     /// There is room again.
     private let roomBell = Doorbell()

@@ -23,9 +23,10 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
     ///
     ///     try await withTaskExecutorPreference(connection.executor) { ... }
     ///
-    /// Tasks that send, and wait for what comes, go on there without a switch between threads; what the messages of one read
-    /// make them send goes out with few writes. They must not block, nor compute for long without a pause: the loop's other
-    /// connections wait meanwhile. Handlers of servers run there unless `ServerConfiguration.handlerExecutor` says otherwise.
+    /// Tasks that send, and wait for what comes, go on there without a switch between threads; what the messages of one
+    /// read make them send goes out with few writes. They must not block, nor compute for long without a pause: the
+    /// loop's other connections wait meanwhile. Handlers of servers run there unless
+    /// `ServerConfiguration.handlerExecutor` says otherwise.
     public var executor: any TaskExecutor { transport.executor ?? globalConcurrentExecutor }
 
     /// The messages that arrive.
@@ -64,8 +65,8 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
     ///   message was not accepted then.
     @inlinable @inline(__always)
     public func send(_ message: Sent, isolation: isolated (any Actor)? = #isolation) async throws {
-        // Inlined and told the isolation, for a loop that takes messages and sends some: see `MessageSource.next`. As a function
-        // that is `nonisolated(nonsending)` it has Swift make sure of the executor for each message again.
+        // Inlined and told the isolation, for a loop that takes messages and sends some: see `MessageSource.next`. As a
+        // function that is `nonisolated(nonsending)` it has Swift make sure of the executor for each message again.
         if let place = try encodeAndOffer(message) { try await outlet.wait(in: place, isolation: isolation) }
     }
 
@@ -80,8 +81,9 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
         }
     }
 
-    /// Sends messages in order, like `send(_:)` one after the other, and at less cost: they are gathered, up to 16 KiB or a
-    /// quarter of the high-water mark, and accepted together. From a sequence that takes its time, `send(_:)` each.
+    /// Sends messages in order, like `send(_:)` one after the other, and at less cost: they are gathered, up to 16 KiB
+    /// or a quarter of the high-water mark, and accepted together. From a sequence that takes its time, `send(_:)`
+    /// each.
     ///
     /// - Throws: `PartialSendError`, which says how many were accepted and why no more were.
     @inlinable public nonisolated(nonsending) func send(
@@ -139,13 +141,14 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
     /// Ends this side after everything accepted so far, and what waits to be accepted; returns when that is written.
     /// The peer's messages still arrive, but on a WebSocket: there the peer ends its side as soon as it reads of ours.
     ///
-    /// - Throws: `ConnectionError` when the connection fails first. `CancellationError` when the task is cancelled, which
-    ///   does not undo the call.
+    /// - Throws: `ConnectionError` when the connection fails first. `CancellationError` when the task is cancelled,
+    ///   which does not undo the call.
     public func finishSending() async throws {
         try await transport.finishSending()
     }
 
-    /// What is thrown where a message was not offered: the connection's reason, or that it cannot be encoded or is over the limit.
+    /// What is thrown where a message was not offered: the connection's reason, or that it cannot be encoded or is over
+    /// the limit.
     @usableFromInline static func refusal(_ cause: any Error) -> any Error {
         if cause is ConnectionError { return cause }
         return ConnectionError(

@@ -69,8 +69,8 @@ extension ConnectionConfiguration {
     }
 }
 
-/// A client's options with its layers: made at the first attempt to connect, and again at the next one while they cannot
-/// be made.
+/// A client's options with its layers: made at the first attempt to connect, and again at the next one while they
+/// cannot be made.
 final class ClientLayers: Sendable {
     private let configuration: ConnectionConfiguration
     private let endpoint: Endpoint
@@ -135,8 +135,8 @@ struct CarriedTypes: Sendable {
 }
 
 extension ConnectionConfiguration {
-    /// The frame limit for messages of a type that come in: some have bytes in their frames that are not on the wire. What
-    /// is on the wire, their layer has judged.
+    /// The frame limit for messages of a type that come in: some have bytes in their frames that are not on the wire.
+    /// What is on the wire, their layer has judged.
     func frameLimit<Message: DelimitedMessage>(for type: Message.Type) -> Int {
         guard let type = Message.self as? any CarriedMessage.Type else { return maximumFrameLength }
         return min(max(maximumFrameLength, 0), Int.max - type.maximumUncountedLength) + type.maximumUncountedLength

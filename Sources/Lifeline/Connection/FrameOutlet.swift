@@ -18,7 +18,8 @@ internal import LifelineTransport
 
     /// Offers a frame. Returns its place where it waits.
     ///
-    /// - Throws: `FramingError` when it is over the limit; `ConnectionError` when the connection takes nothing any more.
+    /// - Throws: `FramingError` when it is over the limit; `ConnectionError` when the connection takes nothing any
+    ///   more.
     @usableFromInline func offer(_ frame: UnsafeRawBufferPointer) throws -> PlaceInLine? {
         try check(frame)
         return try transport.offer(frame).map { PlaceInLine(pending: $0) }

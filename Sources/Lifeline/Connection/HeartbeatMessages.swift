@@ -1,6 +1,7 @@
 public import LifelineMessages
 
-/// Which messages ask a peer for a sign of life, and which answer that, on a connection whose protocol has such messages.
+/// Which messages ask a peer for a sign of life, and which answer that, on a connection whose protocol has such
+/// messages.
 ///
 /// Pings and answers are taken out of the messages that arrive: the user sees none of them. A ping of the peer's is
 /// answered at once, ahead of sends that wait for room. Where the type of all messages is a oneof with a `ping` and a

@@ -1,14 +1,15 @@
 internal import LifelineTransport
 public import Synchronization
 
-/// What is left of the batch that a loop over single messages has begun. It belongs to the connection, and not to the loop, so
-/// that a loop which is left loses nothing.
+/// What is left of the batch that a loop over single messages has begun. It belongs to the connection, and not to the
+/// loop, so that a loop which is left loses nothing.
 ///
 /// Inlinable, so that messages are handed out by code for their very type: what is generic took 200 ns more for each.
 @usableFromInline final class MessageRest<Element: Sendable>: Sendable {
     @usableFromInline struct State: Sendable {
         @usableFromInline var messages: [Element] = []
-        /// Turned around at the first one: when the next is the last, taking it moves no other, and leaves it with one owner.
+        /// Turned around at the first one: when the next is the last, taking it moves no other, and leaves it with one
+        /// owner.
         @usableFromInline var isReversed = false
 
         init() {}
@@ -60,8 +61,9 @@ extension MessageRest: BatchRest {
     nonisolated(nonsending) func wait() async throws -> Bool
 }
 
-/// Inlined into the loop, so that Swift makes sure of the executor only after `wait`: to do so for each message takes 60 ns
-/// where the loop's task prefers an executor, as handlers do, and as much for each function that a batch comes through.
+/// Inlined into the loop, so that Swift makes sure of the executor only after `wait`: to do so for each message takes
+/// 60 ns where the loop's task prefers an executor, as handlers do, and as much for each function that a batch comes
+/// through.
 extension MessageSource {
     /// The next message: what is left, or the first one after waiting for more; nil at the end.
     @inlinable @inline(__always) func next(isolation actor: isolated (any Actor)?) async throws -> Element? {

@@ -4,8 +4,8 @@ internal import LifelineTransport
 
 /// The messages that arrive on a connection, in order.
 ///
-/// It ends when the peer has ended its side after a whole message. It throws `ConnectionError` when the connection fails,
-/// after all messages that came before; and `CancellationError` when the task that iterates is cancelled.
+/// It ends when the peer has ended its side after a whole message. It throws `ConnectionError` when the connection
+/// fails, after all messages that came before; and `CancellationError` when the task that iterates is cancelled.
 ///
 /// One task may iterate at a time. A loop that is left loses nothing: the next one goes on where it stopped. Iteration
 /// suspends only when all messages that have arrived are used up.

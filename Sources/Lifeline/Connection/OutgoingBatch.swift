@@ -26,8 +26,8 @@ internal import LifelineTransport
     /// Whether to `send()` now.
     @usableFromInline var isFull: Bool { frames.count >= byteLimit || pending != nil }
 
-    /// Takes the frames of messages that lie side by side in memory, as many as fit; one that is long alone. Called when nothing
-    /// waits to be sent. It copies no message, as iterating would.
+    /// Takes the frames of messages that lie side by side in memory, as many as fit; one that is long alone. Called
+    /// when nothing waits to be sent. It copies no message, as iterating would.
     ///
     /// - Parameter index: of the first; afterwards that behind those that were taken.
     /// - Throws: as `take(_:)` does, and what encoding throws. Those before that message are taken.
@@ -77,11 +77,12 @@ internal import LifelineTransport
         if let failure { throw failure }
     }
 
-    /// Takes a frame, if it fits. One that is long is offered at once, so that it is copied once: when nothing was gathered
-    /// before it.
+    /// Takes a frame, if it fits. One that is long is offered at once, so that it is copied once: when nothing was
+    /// gathered before it.
     ///
     /// - Returns: whether it was taken; else it is to be brought again after `send()`.
-    /// - Throws: `FramingError` when it is over the limit; `ConnectionError` when the connection takes nothing any more.
+    /// - Throws: `FramingError` when it is over the limit; `ConnectionError` when the connection takes nothing any
+    ///   more.
     @usableFromInline mutating func take(_ frame: UnsafeRawBufferPointer) throws -> Bool {
         try outlet.check(frame)
         if frame.count >= byteLimit {
@@ -105,8 +106,8 @@ internal import LifelineTransport
 
     /// Returns when what was taken is accepted.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled, `ConnectionError` when the connection takes nothing any more:
-    ///   nothing of it was accepted then.
+    /// - Throws: `CancellationError` when the task is cancelled, `ConnectionError` when the connection takes nothing
+    ///   any more: nothing of it was accepted then.
     @usableFromInline nonisolated(nonsending) mutating func send() async throws {
         if let pending = pending.take() {
             try await outlet.transport.wait(for: pending)

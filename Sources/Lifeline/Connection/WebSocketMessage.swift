@@ -3,11 +3,11 @@ public import LifelineMessages
 
 /// A message of a WebSocket, as a browser sees it: for peers that send texts, or anything else than delimited protobuf.
 ///
-/// A connection, client or server that receives or sends this type has each WebSocket message as one message. With every
-/// other type, binary messages carry a stream of delimited messages, and texts are refused.
+/// A connection, client or server that receives or sends this type has each WebSocket message as one message. With
+/// every other type, binary messages carry a stream of delimited messages, and texts are refused.
 ///
-/// It is for endpoints `ws` and `wss`. Elsewhere it is a delimited message like others: a byte, 1 for text and 2 for binary,
-/// and the content.
+/// It is for endpoints `ws` and `wss`. Elsewhere it is a delimited message like others: a byte, 1 for text and 2 for
+/// binary, and the content.
 public enum WebSocketMessage: Sendable, Hashable {
     /// A text.
     case text(String)

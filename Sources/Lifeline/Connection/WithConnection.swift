@@ -5,9 +5,9 @@ internal import LifelineTransport
 /// Connects to a server and runs `body` with the connection.
 ///
 /// A name with several addresses is tried in the way of RFC 8305 (happy eyeballs). When `body` returns, everything that
-/// `send` accepted is written, this side is ended, and the peer's end is awaited for `closeTimeout` at most; messages that
-/// come meanwhile are dropped. When `body` throws or the task is cancelled, the connection is cut at once; over TCP the
-/// peer sees a reset, so that it cannot take the cut for a regular end.
+/// `send` accepted is written, this side is ended, and the peer's end is awaited for `closeTimeout` at most; messages
+/// that come meanwhile are dropped. When `body` throws or the task is cancelled, the connection is cut at once; over
+/// TCP the peer sees a reset, so that it cannot take the cut for a regular end.
 ///
 /// One call makes one connection: nothing reconnects.
 ///

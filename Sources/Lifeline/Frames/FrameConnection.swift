@@ -21,11 +21,12 @@ public struct FrameConnection: Sendable {
     let inputEnded: Latch<ConnectionError?>
     let encoder: FrameEncoder
 
-    /// Sends a frame with a copy of `payload`: accepted frames are written before a graceful close, in the order of the calls.
+    /// Sends a frame with a copy of `payload`: accepted frames are written before a graceful close, in the order of the
+    /// calls.
     ///
     /// - Throws: `ConnectionError` `sendQueueFull` while the bytes that the peer has not made room for are over
-    ///   `ConnectionConfiguration.outboundWaterMarks`: see `waitForRoom()`. `messageRefused` when the payload is over the limit;
-    ///   `sendingFinished` when the connection is closing; or why it has failed.
+    ///   `ConnectionConfiguration.outboundWaterMarks`: see `waitForRoom()`. `messageRefused` when the payload is over
+    ///   the limit; `sendingFinished` when the connection is closing; or why it has failed.
     public func send(_ payload: UnsafeRawBufferPointer) throws(ConnectionError) {
         do throws(FramingError) {
             try encoder.checkPayload(ofLength: payload.count)

@@ -1,7 +1,7 @@
 public import LifelineCore
 
-/// Takes the frames of one connection on its event loop, as borrowed bytes, and writes the replies straight into the outgoing
-/// buffer: the cheapest way to answer. `Connection`, with messages and tasks, stands on the same path.
+/// Takes the frames of one connection on its event loop, as borrowed bytes, and writes the replies straight into the
+/// outgoing buffer: the cheapest way to answer. `Connection`, with messages and tasks, stands on the same path.
 ///
 /// ```swift
 /// final class Echo: FrameHandler {
@@ -17,22 +17,24 @@ public import LifelineCore
 /// }
 /// ```
 ///
-/// One handler, a class or a value, is made for each connection when the connection stands. All calls of it come one at a time
-/// on the connection's loop, which other connections share: it must not block or compute for long. What takes longer goes to
-/// another thread, with copies of the bytes and the handler's `FrameConnection`, over which any thread can send.
+/// One handler, a class or a value, is made for each connection when the connection stands. All calls of it come one at
+/// a time on the connection's loop, which other connections share: it must not block or compute for long. What takes
+/// longer goes to another thread, with copies of the bytes and the handler's `FrameConnection`, over which any thread
+/// can send.
 public protocol FrameHandler: ~Copyable, SendableMetatype {
-    /// Frames have come: all that one read has completed, in order. (Where the first of them began in an earlier read, it
-    /// comes in a call of its own.)
+    /// Frames have come: all that one read has completed, in order. (Where the first of them began in an earlier read,
+    /// it comes in a call of its own.)
     ///
-    /// What is written to `replies` goes out together when the read was handled, behind what was sent over `FrameConnection`
-    /// until then. While more than `ConnectionConfiguration.outboundWaterMarks` of replies wait for the peer to read them,
-    /// nothing is read: a peer that does not read is not answered without bound. So one call should write little more than
-    /// its frames ask for.
+    /// What is written to `replies` goes out together when the read was handled, behind what was sent over
+    /// `FrameConnection` until then. While more than `ConnectionConfiguration.outboundWaterMarks` of replies wait for
+    /// the peer to read them, nothing is read: a peer that does not read is not answered without bound. So one call
+    /// should write little more than its frames ask for.
     ///
     /// - Parameter frames: valid during the call only.
-    /// - Throws: what ends the connection at once, with a reset over TCP, and reaches `ended(_:)`: a `ConnectionError` as it is,
-    ///   a `MessageError` as the cause of a `protocolViolation`, anything else as the cause of a `closedLocally`. But
-    ///   the `sendingFinished` of a writer when this side has ended may be thrown on: the frames' input goes on to its end.
+    /// - Throws: what ends the connection at once, with a reset over TCP, and reaches `ended(_:)`: a `ConnectionError`
+    ///   as it is, a `MessageError` as the cause of a `protocolViolation`, anything else as the cause of a
+    ///   `closedLocally`. But the `sendingFinished` of a writer when this side has ended may be thrown on: the frames'
+    ///   input goes on to its end.
     mutating func received(_ frames: FrameRun, _ replies: inout FrameWriter) throws
 
     /// No more frames come. The last call.
@@ -40,9 +42,9 @@ public protocol FrameHandler: ~Copyable, SendableMetatype {
     /// On a server the connection is closed right after it: what other threads send from then on is refused with
     /// `sendingFinished`. A handler that has others answer needs a peer that ends its side when it has its answers.
     ///
-    /// - Parameter error: why the connection failed: a `protocolViolation` when the peer sent what is no frame, or one over the
-    ///   limit, or ended inside one. Nil when the peer has ended its side, or this side closes the connection: then what was
-    ///   accepted is still written.
+    /// - Parameter error: why the connection failed: a `protocolViolation` when the peer sent what is no frame, or one
+    ///   over the limit, or ended inside one. Nil when the peer has ended its side, or this side closes the connection:
+    ///   then what was accepted is still written.
     mutating func ended(_ error: ConnectionError?)
 }
 

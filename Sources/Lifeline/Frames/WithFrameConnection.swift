@@ -3,10 +3,12 @@ internal import LifelineTransport
 
 /// Connects to a server, has `makeHandler`'s handler take the frames that come, and runs `body` with the connection.
 ///
-/// How it connects, and how it closes when `body` returns or throws, is as `withConnection` does it; `heartbeat` messages there
-/// are none. When no more frames come, `body` is not told but by `FrameConnection.waitUntilEnded()` and the handler.
+/// How it connects, and how it closes when `body` returns or throws, is as `withConnection` does it; `heartbeat`
+/// messages there are none. When no more frames come, `body` is not told but by `FrameConnection.waitUntilEnded()` and
+/// the handler.
 ///
-/// - Parameter makeHandler: called once, on the connection's event loop, when the connection stands and nothing was read.
+/// - Parameter makeHandler: called once, on the connection's event loop, when the connection stands and nothing was
+///   read.
 /// - Throws: `ConnectionError` when connecting fails, when the connection failed and `body` returned all the same, or
 ///   when what was accepted could not be written; what `body` throws; `CancellationError`.
 public nonisolated(nonsending) func withFrameConnection<Handler: FrameHandler & ~Copyable, Result>(

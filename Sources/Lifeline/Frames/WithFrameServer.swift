@@ -4,14 +4,15 @@ internal import LifelineTransport
 public import Logging
 
 extension Server {
-    /// Makes a server that has a handler of its own take the frames of each connection. It does nothing until it is run.
+    /// Makes a server that has a handler of its own take the frames of each connection. It does nothing until it is
+    /// run.
     ///
-    /// When a peer has ended its side, what was accepted is written, and its connection is closed. A handler that throws has
-    /// its connection cut; the error and the peer are logged.
+    /// When a peer has ended its side, what was accepted is written, and its connection is closed. A handler that
+    /// throws has its connection cut; the error and the peer are logged.
     ///
-    /// When the server shuts down, by `ServerConfiguration.shutdownOrder`, either handlers' input ends with what has come, and
-    /// their connections are closed gracefully (what other threads have sent until then goes out, and no more); or this side
-    /// ends first, and handlers go on, without being able to answer, until the peers end theirs.
+    /// When the server shuts down, by `ServerConfiguration.shutdownOrder`, either handlers' input ends with what has
+    /// come, and their connections are closed gracefully (what other threads have sent until then goes out, and no
+    /// more); or this side ends first, and handlers go on, without being able to answer, until the peers end theirs.
     ///
     /// - Parameters:
     ///   - logger: gets what happens to single connections.
@@ -40,8 +41,8 @@ extension Server {
     }
 }
 
-/// Runs a server of frames, and `body` with it once it listens; `Server.init(listeningOn:configuration:logger:frameHandler:)`
-/// says what it does.
+/// Runs a server of frames, and `body` with it once it listens;
+/// `Server.init(listeningOn:configuration:logger:frameHandler:)` says what it does.
 ///
 /// When `body` returns, the server shuts down with the configuration's grace period, as `Server.shutdown(gracePeriod:)`
 /// says; when it throws or the task is cancelled, connections are cut.

@@ -43,8 +43,8 @@ public struct ServerConfiguration: Sendable {
     /// `withServer` and the like. Default: 10 s, a third of what orchestrators usually give a process.
     public var shutdownGracePeriod = Duration.seconds(10)
 
-    /// The side that ends first when the server shuts down. Default: the handlers, since those that answer could not any
-    /// more once this side of their connections has ended.
+    /// The side that ends first when the server shuts down. Default: the handlers, since those that answer could not
+    /// any more once this side of their connections has ended.
     public var shutdownOrder = ShutdownOrder.handlersFirst
 
     /// Where handlers run. Default: on the event loop of their connection.

@@ -29,12 +29,13 @@ final class ServerLifecycle: Sendable {
 
     // MARK: Running
 
-    /// Listens, and serves until the server is shut down, gracefully by the group of services that it runs in or otherwise, or
-    /// the task is cancelled.
+    /// Listens, and serves until the server is shut down, gracefully by the group of services that it runs in or
+    /// otherwise, or the task is cancelled.
     ///
     /// - Parameters:
     ///   - listen: makes the listeners. They stop accepting when a shutdown is requested.
-    ///   - serve: accepts until the listeners have stopped, ends what has begun by `shutdownDeadline`, or at once when the task is
+    ///   - serve: accepts until the listeners have stopped, ends what has begun by `shutdownDeadline`, or at once when
+    ///     the task is
     ///     cancelled, and returns when nothing is left.
     /// - Throws: what `listen` throws; `alreadyRun` for a second time; `CancellationError`.
     func run<Inbox: Sendable>(
@@ -60,8 +61,8 @@ final class ServerLifecycle: Sendable {
         try Task.checkCancellation()
     }
 
-    /// Runs `server`, whose life this is, and `body` from the time on when it listens. When `body` returns, the server shuts
-    /// down with its grace period; when it throws or the task is cancelled, at once.
+    /// Runs `server`, whose life this is, and `body` from the time on when it listens. When `body` returns, the server
+    /// shuts down with its grace period; when it throws or the task is cancelled, at once.
     nonisolated(nonsending) func withRunning<Server: Service, Result>(
         _ server: Server,
         _ body: nonisolated(nonsending) (Server) async throws -> Result
@@ -104,8 +105,8 @@ final class ServerLifecycle: Sendable {
 
     // MARK: Shutting down
 
-    /// Requests a shutdown, unless there was a request before with an earlier end of its grace period, and waits until the server
-    /// has shut down or the task is cancelled.
+    /// Requests a shutdown, unless there was a request before with an earlier end of its grace period, and waits until
+    /// the server has shut down or the task is cancelled.
     func shutdown(gracePeriod: Duration) async {
         requestShutdown(gracePeriod: gracePeriod)
         try? await waitUntilShutDown()
@@ -141,7 +142,8 @@ final class ServerLifecycle: Sendable {
     /// When the server cuts what is left of it; nil until a shutdown is requested.
     var shutdownDeadline: MonotonicTime? { state.withLockedValue { $0.deadline } }
 
-    /// Waits until `latch` is open, the grace period of the shutdown that was requested is over, or the task is cancelled.
+    /// Waits until `latch` is open, the grace period of the shutdown that was requested is over, or the task is
+    /// cancelled.
     func waitForGracePeriod(unless latch: Latch<Void>) async {
         await withTaskGroup { group in
             group.addTask { try? await latch.wait() }

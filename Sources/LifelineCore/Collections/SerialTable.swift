@@ -1,10 +1,10 @@
 /// Values under 32-bit numbers: what a dictionary is for, at a fraction of the cost of its hash function.
 ///
 /// A number's slot is the top of its product with a factor near the golden section, which spreads numbers that follow
-/// one another (Knuth, The Art of Computer Programming, volume 3, section 6.4). Each table draws its own, so that a peer
-/// that chooses the numbers cannot choose ones whose slots meet. A slot that is taken gives way to the next one. At most
-/// half of them are taken, so that operations take constant time on average. Memory follows the most values there were
-/// at once, until there are none.
+/// one another (Knuth, The Art of Computer Programming, volume 3, section 6.4). Each table draws its own, so that a
+/// peer that chooses the numbers cannot choose ones whose slots meet. A slot that is taken gives way to the next one.
+/// At most half of them are taken, so that operations take constant time on average. Memory follows the most values
+/// there were at once, until there are none.
 ///
 /// All of it can be inlined: other modules specialize it.
 @usableFromInline

@@ -1,7 +1,8 @@
-/// How much of what answers the peer's pings waits for the peer to read it. Replies do not wait for room, so that a peer
-/// which asks and does not read would fill the memory; while too much of them waits, its bytes are not read.
+/// How much of what answers the peer's pings waits for the peer to read it. Replies do not wait for room, so that a
+/// peer which asks and does not read would fill the memory; while too much of them waits, its bytes are not read.
 ///
-/// Other bytes that wait do not count: two sides that both send much, and do not read meanwhile, would wait for each other.
+/// Other bytes that wait do not count: two sides that both send much, and do not read meanwhile, would wait for each
+/// other.
 package struct ReplyBacklog: Sendable {
     private let marks: WaterMarks
     private var queuedByteCount = 0

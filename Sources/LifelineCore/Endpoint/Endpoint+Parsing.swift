@@ -1,9 +1,10 @@
 extension Endpoint {
     /// Reads `tcp://host:port`, `tls://host:port`, `unix:///absolute/path`, `ws://host[:port][/path][?query]` or
-    /// `wss://…`. An IPv6 address stands in brackets. Without a port, `ws` means 80 and `wss` 443 (RFC 6455, section 3).
+    /// `wss://…`. An IPv6 address stands in brackets. Without a port, `ws` means 80 and `wss` 443 (RFC 6455, section
+    /// 3).
     ///
-    /// A Unix path is taken as it stands, without percent-encoding. So are a WebSocket's path and query, which must have
-    /// percent-encoding where a URL needs it.
+    /// A Unix path is taken as it stands, without percent-encoding. So are a WebSocket's path and query, which must
+    /// have percent-encoding where a URL needs it.
     /// - Throws: `ConnectionError` `invalidEndpoint`, whose message says what is wrong, without user and password.
     public init(_ text: String) throws(ConnectionError) {
         guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") else {

@@ -38,7 +38,8 @@ public struct Endpoint: Sendable, Hashable {
     /// A WebSocket, `wss` when it is encrypted and `ws` else.
     ///
     /// - Parameter target: path and query as they stand in the request, percent-encoded where that is needed.
-    ///   - Throws: `ConnectionError` `invalidEndpoint` when the target does not begin with a slash or has characters that
+    ///   - Throws: `ConnectionError` `invalidEndpoint` when the target does not begin with a slash or has characters
+    ///     that
     ///   no request line may have (RFC 9112, section 3.2).
     public static func webSocket(
         host: String,

@@ -14,8 +14,8 @@ public struct IPAddress: Hashable, Sendable {
     private let high: UInt64
     private let low: UInt64
 
-    /// Reads an address in its usual text form, such as `192.0.2.1` or `2001:db8::1`, without brackets or zone; nil when
-    /// it is none.
+    /// Reads an address in its usual text form, such as `192.0.2.1` or `2001:db8::1`, without brackets or zone; nil
+    /// when it is none.
     public init?(_ text: some StringProtocol) {
         let text = Substring(text).utf8
         if let bytes = IPAddress.parseV4(text) {

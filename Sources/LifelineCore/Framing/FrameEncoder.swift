@@ -6,7 +6,8 @@ package struct FrameEncoder: Sendable {
 
     /// Makes an encoder. A limit below 0 counts as 0, one that no prefix can declare as 2³²−1.
     ///
-    /// - Parameter uncountedLength: how many bytes of a frame's payload `checkFrame` does not count; nil: it counts all.
+    /// - Parameter uncountedLength: how many bytes of a frame's payload `checkFrame` does not count; nil: it counts
+    ///   all.
     package init(maximumFrameLength: Int, uncountedLength: (@Sendable (UnsafeRawBufferPointer) -> Int)? = nil) {
         self.maximumFrameLength = FrameDecoder.clamped(maximumFrameLength)
         self.uncountedLength = uncountedLength
@@ -19,7 +20,8 @@ package struct FrameEncoder: Sendable {
         }
     }
 
-    /// Throws when the payload of a frame that has its prefix already is over the limit, or of another length than that says.
+    /// Throws when the payload of a frame that has its prefix already is over the limit, or of another length than that
+    /// says.
     package func checkFrame(_ frame: UnsafeRawBufferPointer) throws(FramingError) {
         guard case .value(let length, let prefixLength) = Varint.decode(frame), length == frame.count - prefixLength
         else {

@@ -1,7 +1,7 @@
 /// Whole frames that lie one after the other in memory which somebody else owns: as they came, and nothing was copied.
 ///
-/// Its elements are the frames' payloads, in order. They and the run are valid only during the call that hands the run over:
-/// what is to be kept has to be copied.
+/// Its elements are the frames' payloads, in order. They and the run are valid only during the call that hands the run
+/// over: what is to be kept has to be copied.
 public struct FrameRun: Sequence {
     /// How many frames there are.
     public let count: Int

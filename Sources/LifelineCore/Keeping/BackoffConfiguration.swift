@@ -24,8 +24,8 @@ public struct BackoffConfiguration: Sendable, Hashable {
     /// Giving up is a state, not an end: the network's return or a wish to reconnect starts with a fresh budget.
     public var maximumAttempts: Int? = 4
 
-    /// How long a connection has to stand before the budget is fresh again, so that a peer that accepts and drops is not
-    /// hammered. Default: 10 s. At least the delay before the first retry, which `cap` bounds, at most 365 days.
+    /// How long a connection has to stand before the budget is fresh again, so that a peer that accepts and drops is
+    /// not hammered. Default: 10 s. At least the delay before the first retry, which `cap` bounds, at most 365 days.
     ///
     /// A connection that the heartbeat found dead has stood until its last sign of life.
     public var stabilityPeriod = Duration.seconds(10)

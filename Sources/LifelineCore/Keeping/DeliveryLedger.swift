@@ -1,4 +1,5 @@
-/// Which frames written to a connection the peer's TCP has acknowledged, so that the rest can be counted as lost with it.
+/// Which frames written to a connection the peer's TCP has acknowledged, so that the rest can be counted as lost with
+/// it.
 ///
 /// It keeps the length of each frame that is not acknowledged, as a varint: a byte for a frame of up to 127 bytes, and
 /// never more bytes than the frame itself has. Memory follows the bytes in flight, which kernel and queue bound.

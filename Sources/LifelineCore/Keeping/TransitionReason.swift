@@ -1,7 +1,7 @@
 /// Why a connection went from one state to another.
 ///
-/// Two reasons are equal when their codes are, and the codes and messages of their errors; the errors' causes, which can
-/// be of any type, are not compared.
+/// Two reasons are equal when their codes are, and the codes and messages of their errors; the errors' causes, which
+/// can be of any type, are not compared.
 public struct TransitionReason: Sendable {
     /// What kind of reason this is. More may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
@@ -34,8 +34,8 @@ public struct TransitionReason: Sendable {
         public static let heartbeatTimeout = Code(kind: .heartbeatTimeout)
         /// The peer sent what is no frame or no message; the error says what.
         public static let protocolViolation = Code(kind: .protocolViolation)
-        /// One side did not accept the other's certificate or TLS parameters; the error's code says what. Time does not mend
-        /// that, so that no attempt follows; a change of the network, which may lead out of a captive portal, or
+        /// One side did not accept the other's certificate or TLS parameters; the error's code says what. Time does not
+        /// mend that, so that no attempt follows; a change of the network, which may lead out of a captive portal, or
         /// `reconnect()` tries again.
         public static let tlsRejected = Code(kind: .tlsRejected)
         /// The user asked for a new connection.

@@ -1,7 +1,7 @@
 /// Who holds how much of a limited amount of memory, and who gives it up when there is too much.
 ///
-/// A holder is something that can be closed: a connection, or a session that has none. It knows no clock: the idlest holder is
-/// the one whose amount has changed least recently.
+/// A holder is something that can be closed: a connection, or a session that has none. It knows no clock: the idlest
+/// holder is the one whose amount has changed least recently.
 package struct MemoryLedger: Sendable {
     /// A holder's name.
     package struct HolderID: Sendable, Hashable {
@@ -34,8 +34,8 @@ package struct MemoryLedger: Sendable {
 
     /// A holder holds so much now.
     ///
-    /// - Returns: the holders that are to give up what they hold, the idlest first. What they hold does not count any more; that
-    ///   it is gone need not be told.
+    /// - Returns: the holders that are to give up what they hold, the idlest first. What they hold does not count any
+    ///   more; that it is gone need not be told.
     package mutating func changed(_ id: HolderID, to newByteCount: Int) -> [HolderID] {
         let before = holders[id]?.byteCount ?? 0
         byteCount += newByteCount - before

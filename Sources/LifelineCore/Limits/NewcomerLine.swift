@@ -1,6 +1,7 @@
 /// Connections whose peers have not shown yet that they are any use, the oldest first.
 ///
-/// A connection that leaves the line, as its peer has spoken or is gone, is not looked for: it says so itself when it is asked.
+/// A connection that leaves the line, as its peer has spoken or is gone, is not looked for: it says so itself when it
+/// is asked.
 package struct NewcomerLine<Connection: Sendable>: Sendable {
     private var connections: [Connection] = []
     /// Those before this index have gone.

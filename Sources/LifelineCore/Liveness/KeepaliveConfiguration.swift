@@ -2,8 +2,8 @@
 /// its program.
 ///
 /// A peer that is gone is noticed 60 s after its last packet by default, as with a heartbeat: after
-/// `unacknowledgedTimeout`, but not before the first probe, or, where that is nil, after `idle + probes × interval`. What
-/// is out of range counts as the nearest value in range.
+/// `unacknowledgedTimeout`, but not before the first probe, or, where that is nil, after `idle + probes × interval`.
+/// What is out of range counts as the nearest value in range.
 public struct KeepaliveConfiguration: Sendable, Hashable {
     /// How long nothing may have come until the kernel probes (`TCP_KEEPIDLE`). Default: 30 s, below the idle timeouts
     /// of common NATs and load balancers, of which 60 s is the shortest usual one. From 1 s to 32,767 s, in whole
@@ -13,14 +13,15 @@ public struct KeepaliveConfiguration: Sendable, Hashable {
     /// How long it waits for an answer until it probes again (`TCP_KEEPINTVL`). Default: 10 s. In the range of `idle`.
     public var interval = Duration.seconds(10)
 
-    /// After how many probes in a row without an answer the peer is gone (`TCP_KEEPCNT`). Default: 3, so that lost packets
-    /// alone do not cut a connection. From 1 to 127. Linux looks at it only where `unacknowledgedTimeout` is nil.
+    /// After how many probes in a row without an answer the peer is gone (`TCP_KEEPCNT`). Default: 3, so that lost
+    /// packets alone do not cut a connection. From 1 to 127. Linux looks at it only where `unacknowledgedTimeout` is
+    /// nil.
     public var probes = 3
 
     /// How long what was written may remain unacknowledged, or untaken by a peer that does not read, until the peer is
-    /// gone (`TCP_USER_TIMEOUT`); nil for the kernel's own bound, which is some 15 minutes for what is lost, and none for
-    /// a peer that does not read. Default: 60 s. It counts for a silent peer, too, once a probe was sent. From 1 ms to
-    /// 24 days.
+    /// gone (`TCP_USER_TIMEOUT`); nil for the kernel's own bound, which is some 15 minutes for what is lost, and none
+    /// for a peer that does not read. Default: 60 s. It counts for a silent peer, too, once a probe was sent. From 1 ms
+    /// to 24 days.
     ///
     /// Raise it, or set it to nil, where a peer may pause for longer with a full buffer: Linux cuts such a connection,
     /// although the peer's kernel answers that there is no room.

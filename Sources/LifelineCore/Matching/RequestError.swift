@@ -13,8 +13,8 @@ public struct RequestError: Error, Sendable, CustomStringConvertible {
         public static let cancelled = Code(kind: .cancelled)
         /// The connection was lost before the answer came; the cause says why. The peer may have acted on the request.
         public static let connectionLost = Code(kind: .connectionLost)
-        /// The session was lost, or ended, after the request was sent. The peer may have acted on it. What users see of it is
-        /// a `SessionError`.
+        /// The session was lost, or ended, after the request was sent. The peer may have acted on it. What users see of
+        /// it is a `SessionError`.
         package static let sessionLost = Code(kind: .sessionLost)
         /// Local misuse: as many requests as may wait for their answers do so already. This one was not sent.
         public static let tooManyInFlight = Code(kind: .tooManyInFlight)

@@ -99,8 +99,8 @@ struct HTTPConnectHandshake: ProxyHandshake {
         }
     }
 
-    /// What a later attempt may not get: the proxy is overloaded, or could not reach the endpoint. (tinyproxy says 500 for
-    /// that, squid 503.)
+    /// What a later attempt may not get: the proxy is overloaded, or could not reach the endpoint. (tinyproxy says 500
+    /// for that, squid 503.)
     private static func isTransient(_ code: Int) -> Bool {
         switch code {
         case 501, 505: false
@@ -124,8 +124,8 @@ struct HTTPConnectHandshake: ProxyHandshake {
     }
 }
 
-/// The schemes of the challenges in a header field's value (RFC 9110, section 11.6.1). The commas between challenges also
-/// stand between one's parameters: `Negotiate, Digest realm="a, b", nonce=c, Basic realm=d`.
+/// The schemes of the challenges in a header field's value (RFC 9110, section 11.6.1). The commas between challenges
+/// also stand between one's parameters: `Negotiate, Digest realm="a, b", nonce=c, Basic realm=d`.
 private func authenticationSchemes(in value: ArraySlice<UInt8>) -> [String] {
     let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
     var schemes: [String] = []

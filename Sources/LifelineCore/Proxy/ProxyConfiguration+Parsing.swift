@@ -1,8 +1,8 @@
 extension ProxyConfiguration {
     /// Reads `http://[user[:password]@]host[:port]` or the same with `socks5://` or `socks5h://`, which mean the same here.
     ///
-    /// User and password are percent-decoded. Without a scheme it is an HTTP proxy, and without a port 1080, as for curl.
-    /// An IPv6 address stands in brackets.
+    /// User and password are percent-decoded. Without a scheme it is an HTTP proxy, and without a port 1080, as for
+    /// curl. An IPv6 address stands in brackets.
     /// - Throws: `ConnectionError` `invalidConfiguration`, whose message says what is wrong, without user and password.
     public init(_ url: String) throws(ConnectionError) {
         let (scheme, rest) = ProxyConfiguration.splitScheme(url)
@@ -76,7 +76,8 @@ extension ProxyConfiguration {
             case .unexpectedAfterBracket: break
             }
         }
-        // The port's text is not repeated: in a URL that is not encoded as it must be, it may be a part of the password.
+        // The port's text is not repeated: in a URL that is not encoded as it must be, it may be a part of the
+        // password.
         throw .invalidProxy(
             url,
             "after the host comes neither the end nor a colon and a port from 1 to 65535. In user and password, "

@@ -1,14 +1,15 @@
 /// The proxy that connections go through: an HTTP proxy, which is asked by CONNECT, or a SOCKS5 one.
 ///
-/// The proxy gets the endpoint's host as it stands, so that it looks names up and this machine does not. Every scheme is
-/// tunnelled, `ws` too. Unix sockets never go through a proxy.
+/// The proxy gets the endpoint's host as it stands, so that it looks names up and this machine does not. Every scheme
+/// is tunnelled, `ws` too. Unix sockets never go through a proxy.
 ///
-/// Many proxies know no half-close: when one side ends, they end the other as well. What was sent before then arrives, but
-/// what the peer still has to say after `finishSending()` may not.
+/// Many proxies know no half-close: when one side ends, they end the other as well. What was sent before then arrives,
+/// but what the peer still has to say after `finishSending()` may not.
 public struct ProxyConfiguration: Sendable, Hashable {
     /// What a proxy asks its users for.
     ///
-    /// An HTTP proxy gets them by the Basic scheme, a SOCKS5 one by RFC 1929: neither hides them on the way to the proxy.
+    /// An HTTP proxy gets them by the Basic scheme, a SOCKS5 one by RFC 1929: neither hides them on the way to the
+    /// proxy.
     public struct Credentials: Sendable, Hashable {
         /// The user's name.
         public var user: String

@@ -92,7 +92,8 @@ extension ProxyExceptions.Entry.Hosts {
 }
 
 extension StringProtocol {
-    /// What follows a percent sign is this machine's name of an interface (RFC 4007, section 11), and no part of an address.
+    /// What follows a percent sign is this machine's name of an interface (RFC 4007, section 11), and no part of an
+    /// address.
     fileprivate var withoutZone: SubSequence { prefix { $0 != "%" } }
 }
 

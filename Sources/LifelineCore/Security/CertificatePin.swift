@@ -1,8 +1,8 @@
 /// A certificate, or the key of one, known by its SHA-256 digest.
 public struct CertificatePin: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
-        /// Of the DER-encoded SubjectPublicKeyInfo, so that it outlives the certificate when that is renewed for the same
-        /// key.
+        /// Of the DER-encoded SubjectPublicKeyInfo, so that it outlives the certificate when that is renewed for the
+        /// same key.
         case publicKey
         /// Of the DER-encoded certificate.
         case certificate

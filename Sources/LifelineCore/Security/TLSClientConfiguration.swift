@@ -1,12 +1,12 @@
 /// How a client speaks TLS, and whom it trusts.
 ///
-/// The server's certificate is always verified: against the roots of `trust`, for the endpoint's host, for its time, and
-/// against `pins` where there are some. The host must be among its alternative names; a common name does not count, and an
-/// asterisk stands for a whole first label only, with two labels or more behind it (RFC 9525). There is no switch that turns
-/// this off; `TLSTrust.pinnedCertificates` is for servers whose certificates nobody has issued.
+/// The server's certificate is always verified: against the roots of `trust`, for the endpoint's host, for its time,
+/// and against `pins` where there are some. The host must be among its alternative names; a common name does not count,
+/// and an asterisk stands for a whole first label only, with two labels or more behind it (RFC 9525). There is no
+/// switch that turns this off; `TLSTrust.pinnedCertificates` is for servers whose certificates nobody has issued.
 ///
-/// With TLS 1.2, only cipher suites with forward secrecy and authenticated encryption (AES-GCM, ChaCha20) are taken, and no
-/// signatures with SHA-1.
+/// With TLS 1.2, only cipher suites with forward secrecy and authenticated encryption (AES-GCM, ChaCha20) are taken,
+/// and no signatures with SHA-1.
 public struct TLSClientConfiguration: Sendable, Hashable {
     /// Whom the client trusts to vouch for the server. Default: the system's roots.
     public var trust = TLSTrust.system
@@ -20,12 +20,14 @@ public struct TLSClientConfiguration: Sendable, Hashable {
     /// The certificate that the client shows a server that asks for one. Default: nil.
     public var identity: TLSIdentity?
 
-    /// The name that the server's certificate must be made out to, when that is not the endpoint's host. An IP address is
-    /// looked for among the certificate's addresses, and is not sent to the server. Default: nil, the endpoint's host.
+    /// The name that the server's certificate must be made out to, when that is not the endpoint's host. An IP address
+    /// is looked for among the certificate's addresses, and is not sent to the server. Default: nil, the endpoint's
+    /// host.
     public var serverName: String?
 
     /// The application protocols to offer (ALPN, RFC 7301), the best one first. A server that chooses none of them is
-    /// accepted; `Connection.applicationProtocol` tells what it chose. A name has 1 to 255 bytes of ASCII. Default: none.
+    /// accepted; `Connection.applicationProtocol` tells what it chose. A name has 1 to 255 bytes of ASCII. Default:
+    /// none.
     public var applicationProtocols: [String] = []
 
     /// The oldest version to accept. Default: TLS 1.2, which every server that is looked after speaks. Older ones are
@@ -46,8 +48,8 @@ public struct TLSTrust: Sendable, Hashable {
 
     package let kind: Kind
 
-    /// The system's certificate authorities: those in the file that the environment variable `SSL_CERT_FILE` names, else
-    /// the distribution's.
+    /// The system's certificate authorities: those in the file that the environment variable `SSL_CERT_FILE` names,
+    /// else the distribution's.
     public static let system = TLSTrust(kind: .system)
 
     /// These certificates, and no others, are roots.
@@ -60,10 +62,11 @@ public struct TLSTrust: Sendable, Hashable {
         TLSTrust(kind: .roots(sources))
     }
 
-    /// Exactly the certificates and keys in `pins`: the server's own certificate must be one of them, and may be self-signed.
+    /// Exactly the certificates and keys in `pins`: the server's own certificate must be one of them, and may be
+    /// self-signed.
     ///
-    /// The pin says who the server is, so that neither the name nor the time that the certificate states is looked at, as
-    /// with a "DANE-EE" record (RFC 7671, section 5.1). The server still proves that it has the key.
+    /// The pin says who the server is, so that neither the name nor the time that the certificate states is looked at,
+    /// as with a "DANE-EE" record (RFC 7671, section 5.1). The server still proves that it has the key.
     public static let pinnedCertificates = TLSTrust(kind: .pinnedCertificates)
 }
 

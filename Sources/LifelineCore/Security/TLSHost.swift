@@ -1,4 +1,5 @@
-/// The host that a server's certificate must be made out to: a DNS name or an IP address (a reference identity of RFC 9525).
+/// The host that a server's certificate must be made out to: a DNS name or an IP address (a reference identity of RFC
+/// 9525).
 package struct TLSHost: Sendable {
     /// The host as it was given.
     package let text: String
@@ -16,8 +17,8 @@ package struct TLSHost: Sendable {
 
     /// Whether a certificate's DNS name stands for this host (RFC 9525, section 6.3).
     ///
-    /// Labels are compared without regard to case. An asterisk stands for one label, the first, and only where it is all of
-    /// that label and two labels at least follow: nobody owns every name of a top-level domain.
+    /// Labels are compared without regard to case. An asterisk stands for one label, the first, and only where it is
+    /// all of that label and two labels at least follow: nobody owns every name of a top-level domain.
     package func matches(dnsName presented: String) -> Bool {
         guard let name else { return false }
         var (own, other) = (Self.labels(of: name), Self.labels(of: presented))
@@ -39,8 +40,8 @@ package struct TLSHost: Sendable {
         Substring(name).utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     }
 
-    /// Letters, digits, hyphens and underscores. No other character is in a name that this side connects to; an asterisk in
-    /// particular would match a certificate's.
+    /// Letters, digits, hyphens and underscores. No other character is in a name that this side connects to; an
+    /// asterisk in particular would match a certificate's.
     private static func isLabel(_ label: Substring.UTF8View) -> Bool {
         !label.isEmpty
             && label.allSatisfy { byte in

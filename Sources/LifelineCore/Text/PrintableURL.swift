@@ -1,7 +1,8 @@
-/// A URL that was given and cannot be used, fit for an error's message: without what may be a user's name and a password, and
-/// without a query, in which tokens travel.
+/// A URL that was given and cannot be used, fit for an error's message: without what may be a user's name and a
+/// password, and without a query, in which tokens travel.
 ///
-/// Nothing is known of it but that something in it is wrong, and so what is shown is what cannot be a part of credentials.
+/// Nothing is known of it but that something in it is wrong, and so what is shown is what cannot be a part of
+/// credentials.
 package struct PrintableURL: CustomStringConvertible {
     private static let schemes = [
         "tcp", "tls", "ws", "wss", "unix", "http", "https", "socks", "socks4", "socks4a", "socks5", "socks5h",

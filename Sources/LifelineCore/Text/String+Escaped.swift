@@ -1,14 +1,15 @@
-// Text that a peer wrote, made fit for a line of text: in a log, in the text of an error, on a terminal. Every such text
-// passes through here where it becomes part of the line.
+// Text that a peer wrote, made fit for a line of text: in a log, in the text of an error, on a terminal. Every such
+// text passes through here where it becomes part of the line.
 
 extension String {
-    /// The text without anything that a terminal obeys, that ends a line, or that changes the order in which the line is read.
+    /// The text without anything that a terminal obeys, that ends a line, or that changes the order in which the line
+    /// is read.
     ///
-    /// The scalars of `Unicode.Scalar.isUnsafeInLine` become `\u{…}`. All others stay, backslashes too, so that escaping a
-    /// text twice is the same as escaping it once.
+    /// The scalars of `Unicode.Scalar.isUnsafeInLine` become `\u{…}`. All others stay, backslashes too, so that
+    /// escaping a text twice is the same as escaping it once.
     ///
-    /// - Parameter limit: the number of scalars that are taken; "…" stands for the rest. The default, 1,000, is some lines of a
-    ///   terminal, far more than most errors have.
+    /// - Parameter limit: the number of scalars that are taken; "…" stands for the rest. The default, 1,000, is some
+    ///   lines of a terminal, far more than most errors have.
     package func escaped(limit: Int = 1_000) -> String {
         if utf8.count <= limit, utf8.allSatisfy({ (0x20...0x7E).contains($0) }) { return self }
         var result = ""
@@ -23,8 +24,8 @@ extension String {
         return result
     }
 
-    /// The text that the bytes are in UTF-8, escaped; where they are not valid UTF-8, each byte that is not printable ASCII
-    /// becomes `\x` and two digits.
+    /// The text that the bytes are in UTF-8, escaped; where they are not valid UTF-8, each byte that is not printable
+    /// ASCII becomes `\x` and two digits.
     ///
     /// - Parameter limit: the number of bytes that are taken; "…" stands for the rest.
     package init(escaping bytes: some Collection<UInt8>, limit: Int = 1_000) {
@@ -39,8 +40,8 @@ extension String {
 private func hexadecimal(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
 
 extension Unicode.Scalar {
-    /// Whether a line of text must not have it as it is: C0 and C1 controls, DEL, the separators of lines and paragraphs, and
-    /// the marks, embeddings, overrides and isolates of bidirectional text.
+    /// Whether a line of text must not have it as it is: C0 and C1 controls, DEL, the separators of lines and
+    /// paragraphs, and the marks, embeddings, overrides and isolates of bidirectional text.
     package var isUnsafeInLine: Bool {
         switch value {
         case 0x00...0x1F, 0x7F...0x9F, 0x61C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069: true

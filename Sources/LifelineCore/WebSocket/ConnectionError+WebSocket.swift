@@ -22,8 +22,8 @@ public struct WebSocketRefusal: Error, Sendable, Hashable, CustomStringConvertib
     package var isTransient: Bool { status == 408 || status == 429 || (500...599).contains(status) }
 }
 
-/// The code and the reason with which a WebSocket was closed: the cause of a `ConnectionError` `webSocketClosed`, where the
-/// peer closed it, or `protocolViolation`, where this side did.
+/// The code and the reason with which a WebSocket was closed: the cause of a `ConnectionError` `webSocketClosed`, where
+/// the peer closed it, or `protocolViolation`, where this side did.
 public struct WebSocketClosure: Error, Sendable, Hashable, CustomStringConvertible {
     /// The code.
     public let code: WebSocketCloseCode

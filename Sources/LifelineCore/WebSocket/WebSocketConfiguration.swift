@@ -21,8 +21,9 @@ public struct WebSocketConfiguration: Sendable {
     /// message of its own. Default: 64 KiB, which gateways and browsers' libraries take.
     public var maximumMessageLength = 64 << 10
 
-    /// The most bytes that a message of the peer's may have; a larger one fails the connection before its bytes have come.
-    /// Default: nil, which is 64 KiB, or one frame of `ConnectionConfiguration.maximumFrameLength` where that is more.
+    /// The most bytes that a message of the peer's may have; a larger one fails the connection before its bytes have
+    /// come. Default: nil, which is 64 KiB, or one frame of `ConnectionConfiguration.maximumFrameLength` where that is
+    /// more.
     ///
     /// While frames are received, a peer may cut them into fragments of a message that never ends, and only a fragment
     /// counts. While `WebSocketMessage`s are received, `maximumFrameLength` is the upper bound.

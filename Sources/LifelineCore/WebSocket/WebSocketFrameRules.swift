@@ -28,8 +28,9 @@ package struct WebSocketFrameRules: Sendable {
     }
 }
 
-/// Reads the headers of frames as their bytes come, so that a frame which must not be is refused at its first bytes, and not
-/// when its payload has come. It also sees what the codec does not tell: in how many bytes a length was written.
+/// Reads the headers of frames as their bytes come, so that a frame which must not be is refused at its first bytes,
+/// and not when its payload has come. It also sees what the codec does not tell: in how many bytes a length was
+/// written.
 package struct WebSocketHeaderChecker {
     /// What has come of a header.
     private struct Header {

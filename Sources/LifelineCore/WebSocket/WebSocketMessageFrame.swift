@@ -1,5 +1,5 @@
-/// A whole WebSocket message as a frame of Lifeline's: the payload is a byte that says its kind, and the message's bytes.
-/// It exists between the layer and who uses the connection, and never on the wire.
+/// A whole WebSocket message as a frame of Lifeline's: the payload is a byte that says its kind, and the message's
+/// bytes. It exists between the layer and who uses the connection, and never on the wire.
 package enum WebSocketMessageFrame {
     package static let text: UInt8 = 1
     package static let binary: UInt8 = 2

@@ -12,8 +12,8 @@ public struct WebSocketServerConfiguration: Sendable {
 
     /// The pages whose scripts may connect. Others are answered with 403.
     ///
-    /// A browser sends its user's cookies and passwords with every request, also with those that a stranger's page makes, and
-    /// names that page's origin. A program that is no browser names none, and is taken whatever this says.
+    /// A browser sends its user's cookies and passwords with every request, also with those that a stranger's page
+    /// makes, and names that page's origin. A program that is no browser names none, and is taken whatever this says.
     public enum Origins: Sendable, Hashable {
         /// Those of the host and port that the request is for.
         case sameHost
@@ -29,14 +29,14 @@ public struct WebSocketServerConfiguration: Sendable {
     /// Which pages may connect. Default: those of the same host.
     public var origins = Origins.sameHost
 
-    /// The subprotocols that are spoken here, the best one first: the first one that a client offers is chosen. A client that
-    /// offers none of them is taken without one. Default: none.
+    /// The subprotocols that are spoken here, the best one first: the first one that a client offers is chosen. A
+    /// client that offers none of them is taken without one. Default: none.
     public var subprotocols: [String] = []
 
-    /// Says whether basic authorization (RFC 7617) lets somebody in; others are answered with 401. It may take its time, up to
-    /// the connect timeout, and its task is cancelled when that is over or the client goes away meanwhile: what it waits for
-    /// must end with that, else such clients can have it run more often than there are connections. Default: nil, which asks
-    /// nobody.
+    /// Says whether basic authorization (RFC 7617) lets somebody in; others are answered with 401. It may take its
+    /// time, up to the connect timeout, and its task is cancelled when that is over or the client goes away meanwhile:
+    /// what it waits for must end with that, else such clients can have it run more often than there are connections.
+    /// Default: nil, which asks nobody.
     public var authorize: (@Sendable (WebSocketCredentials) async -> Bool)?
 
     /// What browsers show when they ask for the name and the password. Default: "Lifeline".

@@ -1,4 +1,5 @@
-/// The rules of an open WebSocket (RFC 6455, sections 5 to 7): which frames may come, what a message may be, who has closed.
+/// The rules of an open WebSocket (RFC 6455, sections 5 to 7): which frames may come, what a message may be, who has
+/// closed.
 ///
 /// It sees each frame whole, with its payload unmasked, and holds none of them.
 package struct WebSocketStateMachine {
@@ -51,8 +52,8 @@ package struct WebSocketStateMachine {
     /// Whether the peer has closed in order, whatever its reason.
     private(set) package var hasPeerClosed = false
 
-    /// - Parameter maximumMessageLength: The most bytes of a message; nil when somebody else bounds frames, and messages need
-    ///   no bound.
+    /// - Parameter maximumMessageLength: The most bytes of a message; nil when somebody else bounds frames, and
+    ///   messages need no bound.
     package init(rules: WebSocketFrameRules, maximumMessageLength: Int?) {
         self.rules = rules
         self.maximumMessageLength = maximumMessageLength
@@ -65,7 +66,8 @@ package struct WebSocketStateMachine {
     package enum PeerEnd: Equatable {
         /// All is said.
         case regular
-        /// In order, and inside a message of the user's: what came of it is lost. (Of frames, others know where they end.)
+        /// In order, and inside a message of the user's: what came of it is lost. (Of frames, others know where they
+        /// end.)
         case insideMessage
         /// Because something is wrong for it.
         case failed(WebSocketClosure)

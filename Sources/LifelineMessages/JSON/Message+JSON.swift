@@ -9,8 +9,8 @@ extension Message {
     ///
     /// - Throws: `MessageError`, when the message holds something that JSON cannot: a time or a duration out of its
     ///   range, an infinite number in a `google.protobuf.Value`, text that is not UTF-8, messages nested more than
-    ///   1,000 deep, or a `google.protobuf.Any` with a message of a type that `options` do not name, with bytes that are
-    ///   not of its type, or with more than 64 MiB or 100 others inside of each other.
+    ///   1,000 deep, or a `google.protobuf.Any` with a message of a type that `options` do not name, with bytes that
+    ///   are not of its type, or with more than 64 MiB or 100 others inside of each other.
     @inlinable public func jsonString(
         options: JSONEncodingOptions = JSONEncodingOptions()
     ) throws(MessageError) -> String {

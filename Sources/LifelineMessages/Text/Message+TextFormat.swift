@@ -100,8 +100,8 @@ func textFormat(
 
 extension String {
     /// A quoted literal of text format, on one line. Text keeps its letters; whatever a terminal obeys, ends the line
-    /// or changes the order in which it is read, is escaped in octal, byte by byte, as every parser of text format reads
-    /// it.
+    /// or changes the order in which it is read, is escaped in octal, byte by byte, as every parser of text format
+    /// reads it.
     package var textFormatLiteral: String {
         var (string, text) = (self, LifelineText())
         lifeline_text_init(&text, nil, 0)

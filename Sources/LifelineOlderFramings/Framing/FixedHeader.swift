@@ -36,13 +36,14 @@ package import LifelineCore
 ///     00 00 00 01  00 00 00 00  00 00 04 02  00 00 00 00
 ///
 /// Three rules keep a frame from being taken for another:
-/// - Our requests never have their urls for serials. So to our client a serial that is the url always means a push, even of
-///   a peer whose pushes have higher numbers. Other clients count through them all: to our server, what is over 0x400 is
-///   a request with any serial, and is answered with that.
+/// - Our requests never have their urls for serials. So to our client a serial that is the url always means a push,
+///   even of a peer whose pushes have higher numbers. Other clients count through them all: to our server, what is over
+///   0x400 is a request with any serial, and is answered with that.
 /// - The url 1 is looked at first: the serial of a ping need not differ from those of requests.
-/// - Only the client asks and only the server answers. A heartbeat in response form is never answered, so that two peers
-///   cannot answer each other for ever. A client that pings with the serial 1 gets its pong. Which ping a pong answers
-///   makes no difference to who asked: any byte that comes is the sign of life, and a pong late by one is no worse.
+/// - Only the client asks and only the server answers. A heartbeat in response form is never answered, so that two
+///   peers cannot answer each other for ever. A client that pings with the serial 1 gets its pong. Which ping a pong
+///   answers makes no difference to who asked: any byte that comes is the sign of life, and a pong late by one is no
+///   worse.
 package enum FixedHeader {
     /// The url of pings and their answers.
     package static let heartbeatURL: UInt32 = 1

@@ -34,7 +34,8 @@ extension HeadLine {
         writer.write(Self.afterSize)
     }
 
-    /// What must be escaped: quotation mark, reverse solidus, and what is below the space. Text beyond ASCII stays as it is.
+    /// What must be escaped: quotation mark, reverse solidus, and what is below the space. Text beyond ASCII stays as
+    /// it is.
     private static func escapedLength(of byte: UInt8) -> Int {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"): 2

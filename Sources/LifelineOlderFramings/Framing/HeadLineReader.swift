@@ -1,7 +1,7 @@
 internal import LifelineCore
 
-/// Reads the JSON object of a head line, strictly: `HeadLineFraming` says what it accepts. One pass, in linear time, and
-/// the stack is bounded.
+/// Reads the JSON object of a head line, strictly: `HeadLineFraming` says what it accepts. One pass, in linear time,
+/// and the stack is bounded.
 struct HeadLineReader {
     /// How deep the values of members that are skipped may be nested: more than any head has, and little stack.
     static let maximumDepth = 32

@@ -18,12 +18,13 @@ package protocol HeadedFraming: Sendable {
 
     /// Looks at the head at the start of `bytes`, and never past its end.
     ///
-    /// A head is judged as soon as it is complete, so that a content over the limit is refused before a byte of it came.
+    /// A head is judged as soon as it is complete, so that a content over the limit is refused before a byte of it
+    /// came.
     ///
     /// - Parameter scanned: how many of `bytes` were there when this last answered `incomplete`; 0 at first. They are
     ///   not searched again.
-    /// - Throws: `FramingError`, when no bytes that may follow make this a head. After at most `maximumHeadLength` bytes
-    ///   the answer is no longer `incomplete`.
+    /// - Throws: `FramingError`, when no bytes that may follow make this a head. After at most `maximumHeadLength`
+    ///   bytes the answer is no longer `incomplete`.
     func decodeHead(in bytes: UnsafeRawBufferPointer, scanned: Int) throws(FramingError) -> HeadStep<InboundHead>
 
     /// How many bytes the head of a frame takes: at most `maximumHeadLength`.

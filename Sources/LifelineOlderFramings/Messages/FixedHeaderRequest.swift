@@ -1,17 +1,18 @@
 internal import LifelineCore
 public import LifelineMessages
 
-/// A frame of the framing with fixed headers as a client sends it: `url`, `serial` and the content's length as big-endian
-/// numbers of 32 bits, and the content.
+/// A frame of the framing with fixed headers as a client sends it: `url`, `serial` and the content's length as
+/// big-endian numbers of 32 bits, and the content.
 ///
-/// A connection, client or server that sends this type and receives `FixedHeaderResponse`, or the other way round, speaks
-/// that framing to its peer, over every kind of endpoint. With any other type on the other side, it is refused with
-/// `invalidConfiguration`. `FixedHeaderClient` numbers requests and finds their answers.
+/// A connection, client or server that sends this type and receives `FixedHeaderResponse`, or the other way round,
+/// speaks that framing to its peer, over every kind of endpoint. With any other type on the other side, it is refused
+/// with `invalidConfiguration`. `FixedHeaderClient` numbers requests and finds their answers.
 public struct FixedHeaderRequest: Sendable, Hashable {
     /// What is asked for; 1 is the heartbeat, and up to 0x400 are notifications.
     public var url: UInt32
 
-    /// Which request this is: 0x401 to 0xFFFFFFFE, and not the url. The url, when it is a notification, which is not answered.
+    /// Which request this is: 0x401 to 0xFFFFFFFE, and not the url. The url, when it is a notification, which is not
+    /// answered.
     public var serial: UInt32
 
     /// What goes with it. At most `ConnectionConfiguration.maximumFrameLength` bytes.

@@ -1,8 +1,8 @@
 internal import LifelineCore
 public import LifelineMessages
 
-/// A frame of the framing with fixed headers as a server sends it, whatever it has to say: `url`, `status`, `serial` and
-/// the content's length as big-endian numbers of 32 bits, and the content. See `FixedHeaderRequest`.
+/// A frame of the framing with fixed headers as a server sends it, whatever it has to say: `url`, `status`, `serial`
+/// and the content's length as big-endian numbers of 32 bits, and the content. See `FixedHeaderRequest`.
 public struct FixedHeaderResponse: Sendable, Hashable {
     /// What was asked for, or what is told.
     public var url: UInt32

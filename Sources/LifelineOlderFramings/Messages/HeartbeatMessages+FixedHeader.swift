@@ -16,8 +16,8 @@ extension HeartbeatMessages where Received == FixedHeaderResponse, Sent == Fixed
 }
 
 extension HeartbeatMessages where Received == FixedHeaderRequest, Sent == FixedHeaderResponse {
-    /// The heartbeat of a server: it answers pings. It does not ask, as no client answers a server; `idleTimeout` bounds how
-    /// long clients may be silent, and the kernel's keepalive watches them.
+    /// The heartbeat of a server: it answers pings. It does not ask, as no client answers a server; `idleTimeout`
+    /// bounds how long clients may be silent, and the kernel's keepalive watches them.
     public static var fixedHeader: HeartbeatMessages {
         HeartbeatMessages(
             ping: nil,

@@ -1,7 +1,7 @@
 internal import CLifelineNetlink
 
-/// Asks the kernel for links, then addresses, then routes, then, where routes name no interfaces, for nexthop objects, and
-/// puts the answers together. It does no I/O: who owns the socket sends the requests and hands in what comes.
+/// Asks the kernel for links, then addresses, then routes, then, where routes name no interfaces, for nexthop objects,
+/// and puts the answers together. It does no I/O: who owns the socket sends the requests and hands in what comes.
 package struct NetworkDump: Sendable {
     /// What one request asks for.
     package enum Subject: UInt32, Sendable, CaseIterable {

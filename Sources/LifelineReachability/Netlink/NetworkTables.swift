@@ -1,5 +1,5 @@
-/// What a dump found, reduced to what a path is made of: memory grows with interfaces and addresses, not with routes, of
-/// which a router has a million.
+/// What a dump found, reduced to what a path is made of: memory grows with interfaces and addresses, not with routes,
+/// of which a router has a million.
 package struct NetworkTables: Hashable, Sendable {
     /// A version of IP over an interface.
     package struct Way: Hashable, Sendable {

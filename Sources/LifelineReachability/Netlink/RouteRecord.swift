@@ -17,8 +17,8 @@ package struct RouteRecord: Hashable, Sendable {
     package var table: UInt32
     /// The kernel's `RTN_…`.
     package var type: UInt8
-    /// A way that was found for one destination. Look-ups are answered with it, and dumps of IPv4 hold the exceptions to
-    /// routes that the kernel learnt, which may outlast the route.
+    /// A way that was found for one destination. Look-ups are answered with it, and dumps of IPv4 hold the exceptions
+    /// to routes that the kernel learnt, which may outlast the route.
     package var isCached: Bool
 
     package init(

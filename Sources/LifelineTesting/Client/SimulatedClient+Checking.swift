@@ -2,8 +2,8 @@ package import LifelineCore
 
 // What a check after every step looks at.
 extension SimulatedClient {
-    /// The first thing about timers and waiting that does not hold: everything that waits has a timer or an event to wait
-    /// for, and no timer rings for nobody.
+    /// The first thing about timers and waiting that does not hold: everything that waits has a timer or an event to
+    /// wait for, and no timer rings for nobody.
     package var bookkeepingFault: String? {
         let next = machine.nextDeadline
         if timer.deadline != next { return "the timer is set to another time than the machines' next deadline" }

@@ -1,7 +1,7 @@
 public import LifelineCore
 
-/// A client with the machines of the real one: when to connect and to try again, what becomes of sends meanwhile, when a
-/// peer counts as dead. Its connections, time and network are simulated.
+/// A client with the machines of the real one: when to connect and to try again, what becomes of sends meanwhile, when
+/// a peer counts as dead. Its connections, time and network are simulated.
 public final class SimulatedClient {
     /// How the client behaves.
     public struct Configuration: Sendable {
@@ -13,15 +13,15 @@ public final class SimulatedClient {
         public var idleTimeout: Duration?
         /// How long bytes may wait for the peer while it takes none. Default: nil, as long as it likes.
         public var writeTimeout: Duration?
-        /// How many bytes may be written since the peer last sent one. Over it, it is asked for a sign of life. Default: nil, as
-        /// many as it takes.
+        /// How many bytes may be written since the peer last sent one. Over it, it is asked for a sign of life.
+        /// Default: nil, as many as it takes.
         public var unansweredByteLimit: Int?
         /// How much may wait for a connection.
         public var sendQueue = SendQueueConfiguration()
         /// How long an attempt to connect may take. Default: 10 s.
         public var connectTimeout = Duration.seconds(10)
-        /// How long a graceful close may go on without progress; in all, when the peer has ended its side, and for the last
-        /// acknowledgements. Default: 5 s.
+        /// How long a graceful close may go on without progress; in all, when the peer has ended its side, and for the
+        /// last acknowledgements. Default: 5 s.
         public var closeTimeout = Duration.seconds(5)
         /// The largest frame. Default: 4 MiB.
         public var maximumFrameLength = 4 << 20

@@ -24,7 +24,8 @@ extension FrameChannel {
         sendUncounted(ping)
     }
 
-    /// Sees to it that the timer fires by the next deadline. One that fires earlier finds nothing to do and is set anew.
+    /// Sees to it that the timer fires by the next deadline. One that fires earlier finds nothing to do and is set
+    /// anew.
     func armLivenessTimer() {
         guard isOpen, let deadline = liveness?.deadline else { return }
         // One of before the machine slept fires that much later.

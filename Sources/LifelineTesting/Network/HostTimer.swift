@@ -4,7 +4,8 @@ package import LifelineCore
 package final class HostTimer {
     /// What the machine's sleep does to a timer.
     enum Clock {
-        /// One that comes due while the machine sleeps rings when it wakes up, as a task's sleep on a continuous clock does.
+        /// One that comes due while the machine sleeps rings when it wakes up, as a task's sleep on a continuous clock
+        /// does.
         case continuous
         /// It stands still while the machine sleeps, as that of an event loop does.
         case uptime

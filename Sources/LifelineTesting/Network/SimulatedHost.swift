@@ -38,8 +38,8 @@ public final class SimulatedHost {
         self.simulation = simulation
     }
 
-    /// Takes the link up or down. What was on its way is lost. Programs learn of it after `statusDelay`, unless it is by then
-    /// as they knew it.
+    /// Takes the link up or down. What was on its way is lost. Programs learn of it after `statusDelay`, unless it is
+    /// by then as they knew it.
     public func setLink(up: Bool) {
         guard up != isLinkUp else { return }
         simulation.note("\(name): link \(up ? "up" : "down")")
@@ -55,8 +55,9 @@ public final class SimulatedHost {
         if isLinkUp { report() }
     }
 
-    /// Lets the machine sleep: nothing reaches it, and its programs stand still while the time goes on. A client's timers
-    /// that come due meanwhile fire when it wakes up; those of a connection stand still, as those of an event loop do.
+    /// Lets the machine sleep: nothing reaches it, and its programs stand still while the time goes on. A client's
+    /// timers that come due meanwhile fire when it wakes up; those of a connection stand still, as those of an event
+    /// loop do.
     public func sleep(for duration: Duration) {
         simulation.note("\(name): sleeps for \(duration)")
         if !isAsleep {
@@ -102,7 +103,8 @@ public final class SimulatedHost {
         statusObservers.append(observer)
     }
 
-    /// Tells programs how things stand when the delay is over: so what they hear last is true, in whatever order reports come.
+    /// Tells programs how things stand when the delay is over: so what they hear last is true, in whatever order
+    /// reports come.
     private func report() {
         simulation.schedule(after: statusDelay) {
             self.whenAwake {

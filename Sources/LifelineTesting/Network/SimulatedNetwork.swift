@@ -2,9 +2,9 @@ internal import LifelineCore
 
 /// Hosts and the connections between them.
 ///
-/// It behaves as TCP over IP does, as far as the programs at both ends can tell. What is on its way when a link is down is
-/// lost and sent again, later and later; who is not there any more answers with a reset; and when nothing gets through,
-/// nobody is told.
+/// It behaves as TCP over IP does, as far as the programs at both ends can tell. What is on its way when a link is down
+/// is lost and sent again, later and later; who is not there any more answers with a reset; and when nothing gets
+/// through, nobody is told.
 public final class SimulatedNetwork {
     /// What moves its time.
     public let simulation: Simulation
@@ -36,8 +36,8 @@ public struct LinkConditions: Sendable, Hashable {
     public var latency = Duration.milliseconds(10)
     /// How much longer it may take, at random. Default: none. The order is kept.
     public var jitter = Duration.zero
-    /// How many bytes of a connection pass in a second, in each direction. Connections do not slow each other. Default: nil,
-    /// without limit.
+    /// How many bytes of a connection pass in a second, in each direction. Connections do not slow each other. Default:
+    /// nil, without limit.
     public var bytesPerSecond: Int?
     /// Whether the link passes nothing on although it seems to be up: a black hole. Default: false.
     public var losesEverything = false

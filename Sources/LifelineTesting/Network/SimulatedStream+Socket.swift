@@ -39,8 +39,8 @@ extension SimulatedStream {
         return (bytes, directions[sender.rawValue].endArrived)
     }
 
-    /// Closes in order, after `finishWriting`. What the kernel has is still sent, and its owner told of acknowledgements, until
-    /// `release`.
+    /// Closes in order, after `finishWriting`. What the kernel has is still sent, and its owner told of
+    /// acknowledgements, until `release`.
     func close(_ side: Side) {
         guard ends[side.rawValue].state == .open else { return }
         // As Linux does: the peer is to know that somebody has not read everything.

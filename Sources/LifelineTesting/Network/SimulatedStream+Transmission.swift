@@ -97,8 +97,8 @@ extension SimulatedStream {
         retransmitLater(side)
     }
 
-    /// Sends again after 200 ms, 400 ms and so on, up to 120 s, as Linux does, and gives up in the end. One timer for all
-    /// that was lost.
+    /// Sends again after 200 ms, 400 ms and so on, up to 120 s, as Linux does, and gives up in the end. One timer for
+    /// all that was lost.
     private func retransmitLater(_ side: Side) {
         let index = side.rawValue
         guard ends[index].state == .open || ends[index].state == .closed else { return }

@@ -22,7 +22,8 @@ extension SimulatedStream {
         pump(side)
     }
 
-    /// There is no room: from now on the sender asks for it, as Linux does, for the peer may be gone, or what it said be lost.
+    /// There is no room: from now on the sender asks for it, as Linux does, for the peer may be gone, or what it said
+    /// be lost.
     func closeWindow(_ side: Side) {
         if directions[side.rawValue].isWindowClosed { return }
         directions[side.rawValue].isWindowClosed = true
@@ -32,7 +33,8 @@ extension SimulatedStream {
         probeWindowLater(side)
     }
 
-    /// Asks after 200 ms, 400 ms and so on, up to 120 s: for ever, if there are answers; if not, it gives up in the end.
+    /// Asks after 200 ms, 400 ms and so on, up to 120 s: for ever, if there are answers; if not, it gives up in the
+    /// end.
     private func probeWindowLater(_ side: Side) {
         let index = side.rawValue
         if directions[index].unansweredWindowProbes > SimulatedStream.maximumRetransmissions {

@@ -10,8 +10,8 @@ public final class SimulatedServer {
         public var idleTimeout: Duration?
         /// How long bytes may wait for a client while it takes none. Default: nil, as long as it likes.
         public var writeTimeout: Duration?
-        /// How many bytes may be written since a client last sent one. Over it, it is asked for a sign of life. Default: nil, as
-        /// many as it takes.
+        /// How many bytes may be written since a client last sent one. Over it, it is asked for a sign of life.
+        /// Default: nil, as many as it takes.
         public var unansweredByteLimit: Int?
         /// How long a graceful close may go on without progress. Default: 5 s.
         public var closeTimeout = Duration.seconds(5)

@@ -5,8 +5,8 @@ struct SocketCut: Sendable {}
 
 /// Stands next to the socket, below all layers.
 ///
-/// A layer closes in its own way: TLS says that it is the end and waits for the peer to say so, too. That is right for an
-/// end in order, and wrong for a cut, which the peer must not take for one.
+/// A layer closes in its own way: TLS says that it is the end and waits for the peer to say so, too. That is right for
+/// an end in order, and wrong for a cut, which the peer must not take for one.
 final class SocketEnd: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -15,9 +15,9 @@ final class SocketEnd: ChannelDuplexHandler {
     /// How long a peer is given to read why it was refused.
     static let lingerTime = TimeAmount.seconds(1)
 
-    /// Whether whoever closes has said something that the peer is to read first. A socket that is closed with unread bytes
-    /// resets its connection, and the peer may never see what came before: so what comes is read and dropped until the peer
-    /// has ended its side, for a while.
+    /// Whether whoever closes has said something that the peer is to read first. A socket that is closed with unread
+    /// bytes resets its connection, and the peer may never see what came before: so what comes is read and dropped
+    /// until the peer has ended its side, for a while.
     var lingers = false
     private var lingerTimer: Scheduled<Void>?
     private var hasPeerEnded = false

@@ -1,10 +1,11 @@
 internal import NIOConcurrencyHelpers
 internal import NIOCore
 
-/// The sockets of one attempt to connect: one for each address that was tried, two of which may be connecting at a time.
+/// The sockets of one attempt to connect: one for each address that was tried, two of which may be connecting at a
+/// time.
 ///
-/// What NIO has begun it would otherwise bring to its end, whoever waits for it: a peer would see connections that nobody
-/// wants any more, for as long as the connect timeout lasts.
+/// What NIO has begun it would otherwise bring to its end, whoever waits for it: a peer would see connections that
+/// nobody wants any more, for as long as the connect timeout lasts.
 final class ConnectAttempt: Sendable {
     private struct State {
         var channels: [any Channel] = []

@@ -3,8 +3,9 @@ internal import NIOCore
 
 /// Takes turns with other connections of the loop at receiving what was read.
 extension ConnectionHandler {
-    /// How long a connection receives what it has read before others have their turn: 500 µs, some ten times what it costs to
-    /// let them, and short enough that tens of connections which send nothing but the smallest frames are not felt.
+    /// How long a connection receives what it has read before others have their turn: 500 µs, some ten times what it
+    /// costs to let them, and short enough that tens of connections which send nothing but the smallest frames are not
+    /// felt.
     private static var shortTurn: Duration { .microseconds(500) }
     /// The same where no other one has had a turn since: 10 ms, beside which 100 µs until the next turn are little.
     private static var longTurn: Duration { .milliseconds(10) }
@@ -15,8 +16,8 @@ extension ConnectionHandler {
         if newcomer != nil, letsAnybodyIn { admitPeer() }
         if liveness?.received(now: time) == true { armLivenessTimer() }
         if rest.readableBytes > 0 {
-            // Within another read, for where a write fails NIO reads at once what is left; or behind one that waits for its
-            // turn, for when the peer ends its side NIO reads all that the kernel has.
+            // Within another read, for where a write fails NIO reads at once what is left; or behind one that waits for
+            // its turn, for when the peer ends its side NIO reads all that the kernel has.
             rest.writeImmutableBuffer(bytes)
         } else {
             rest = bytes

@@ -51,7 +51,8 @@ package struct NIOTransport: Transport {
                 try handler.readIntoSharedBuffer(of: channel)
                 return try pipeline.addHandler(handler)
             }
-            // As soon as it is connected: what the peer says, and its end, may come before whoever connects hears of it.
+            // As soon as it is connected: what the peer says, and its end, may come before whoever connects hears of
+            // it.
             try pipeline.addHandler(
                 ActiveHandler { channel in
                     guard attempt.claim() else { return }
@@ -123,13 +124,13 @@ package struct NIOTransport: Transport {
 }
 
 extension Channel {
-    /// Sets what all connections' channels have in common. Call it on the loop. In place of a bootstrap's options, for which
-    /// SwiftNIO makes futures: 4,400 instructions for both, and not 19,500.
+    /// Sets what all connections' channels have in common. Call it on the loop. In place of a bootstrap's options, for
+    /// which SwiftNIO makes futures: 4,400 instructions for both, and not 19,500.
     func setConnectionOptions() throws {
         let options = syncOptions
         try options?.setOption(.allowRemoteHalfClosure, value: true)
-        // One read a tick, so that back-pressure takes hold after at most one more read. Behind layers NIO's adaptive allocator
-        // makes that up to 64 KiB on a busy connection and keeps an idle one small.
+        // One read a tick, so that back-pressure takes hold after at most one more read. Behind layers NIO's adaptive
+        // allocator makes that up to 64 KiB on a busy connection and keeps an idle one small.
         try options?.setOption(.maxMessagesPerRead, value: 1)
     }
 }

@@ -1,11 +1,11 @@
 internal import Glibc
 
-/// A last look at a TCP socket: how much of what was written the peer's TCP has acknowledged, even after the channel has
-/// closed the socket.
+/// A last look at a TCP socket: how much of what was written the peer's TCP has acknowledged, even after the channel
+/// has closed the socket.
 ///
-/// It holds a duplicate of the descriptor, for a channel may have closed its own by the time it says that the connection
-/// failed. The socket stays open until both are closed: let go of the watch as soon as nothing more is waited for, at once
-/// when the connection failed, or when what was written last has arrived or will not.
+/// It holds a duplicate of the descriptor, for a channel may have closed its own by the time it says that the
+/// connection failed. The socket stays open until both are closed: let go of the watch as soon as nothing more is
+/// waited for, at once when the connection failed, or when what was written last has arrived or will not.
 final class SocketWatch {
     private let descriptor: CInt
     /// What the kernel counted when the watch was made: the SYN counts as a byte on the side that sent it first.

@@ -3,11 +3,11 @@ internal import LifelineCore
 
 /// What Glibc and NIO do not offer of TCP's sockets.
 enum TCPSocket {
-    /// The connection's state, and how many bytes the peer's TCP has acknowledged, the SYN among them on the side that sent
-    /// it first, and our end; nil when the socket is none of TCP's.
+    /// The connection's state, and how many bytes the peer's TCP has acknowledged, the SYN among them on the side that
+    /// sent it first, and our end; nil when the socket is none of TCP's.
     static func information(on socket: CInt) -> (state: UInt8, acknowledgedByteCount: UInt64)? {
-        // `tcpi_state` and `tcpi_bytes_acked` of `struct tcp_info` (linux/tcp.h, since Linux 4.2), which Glibc's own struct
-        // ends before.
+        // `tcpi_state` and `tcpi_bytes_acked` of `struct tcp_info` (linux/tcp.h, since Linux 4.2), which Glibc's own
+        // struct ends before.
         let (offset, size) = (120, 8)
         return withUnsafeTemporaryAllocation(byteCount: offset + size, alignment: 8) { info in
             var length = socklen_t(info.count)
@@ -18,7 +18,8 @@ enum TCPSocket {
         }
     }
 
-    /// How many of the bytes that the kernel took the peer's TCP has not acknowledged; nil when the socket has no such number.
+    /// How many of the bytes that the kernel took the peer's TCP has not acknowledged; nil when the socket has no such
+    /// number.
     static func unacknowledgedByteCount(on socket: CInt) -> UInt64? {
         // `SIOCOUTQ` of linux/sockios.h.
         var count: Int32 = 0
@@ -27,11 +28,11 @@ enum TCPSocket {
 
     /// How long the kernel may wait for an acknowledgement at most until it sends again what was lost: from 1 s on.
     ///
-    /// By default it doubles its wait up to 2 minutes, out of care for a congested path, and where many packets are lost,
-    /// an acknowledgement that came late by such a wait makes it take the way itself for that slow.
+    /// By default it doubles its wait up to 2 minutes, out of care for a congested path, and where many packets are
+    /// lost, an acknowledgement that came late by such a wait makes it take the way itself for that slow.
     ///
-    /// Before Linux 6.15, which has no such bound, the kernel is told not to double the wait for the first six times while
-    /// less than four packets are on their way. With BBR it does so all the same.
+    /// Before Linux 6.15, which has no such bound, the kernel is told not to double the wait for the first six times
+    /// while less than four packets are on their way. With BBR it does so all the same.
     static func boundRetransmission(_ socket: CInt, within time: Duration) {
         let milliseconds = Int32(clamping: time.clamped(atLeast: .seconds(1)).saturatedNanoseconds / 1_000_000)
         if set(socket, rtoMaxMilliseconds, min(milliseconds, 120_000)) { return }

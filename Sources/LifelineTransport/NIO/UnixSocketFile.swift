@@ -57,8 +57,8 @@ struct UnixSocketFile: Sendable {
         return SocketAddress(address(of: path))
     }
 
-    /// Makes a socket that listens at `path`, for NIO to take over. NIO's own way removes the path's file when it closes,
-    /// whosever it is by then.
+    /// Makes a socket that listens at `path`, for NIO to take over. NIO's own way removes the path's file when it
+    /// closes, whosever it is by then.
     static func listen(at path: String, backlog: Int32) throws -> CInt {
         try removeStale(at: path)
         let descriptor = try makeSocket()

@@ -1,8 +1,8 @@
 internal import LifelineCore
 internal import NIOConcurrencyHelpers
 
-/// What a `BatchQueue` does, whatever the batches are of: compiled once, where generic code looks types up with every batch,
-/// which took 4 of the 50 µs that a server spends on a read of 64 messages and their echoes.
+/// What a `BatchQueue` does, whatever the batches are of: compiled once, where generic code looks types up with every
+/// batch, which took 4 of the 50 µs that a server spends on a read of 64 messages and their echoes.
 package final class AnyBatchQueue: Sendable {
     // A consumer waits up to once for each read. A checked continuation costs twice as much; debug builds use it.
     #if DEBUG
@@ -14,7 +14,8 @@ package final class AnyBatchQueue: Sendable {
     private struct State {
         var machine: BatchQueueStateMachine<AnyBatch>
         var waiter: Waiter?
-        /// Whether something was put into the consumers' rest since it was found empty, which takes generic code to find out.
+        /// Whether something was put into the consumers' rest since it was found empty, which takes generic code to
+        /// find out.
         var mayHaveRest = false
     }
 

@@ -46,8 +46,9 @@ package struct BatchQueue<Element: Sendable>: Sendable {
     }
 }
 
-/// Where a consumer keeps the batch that it takes elements out of one by one. Several tasks may take turns at consuming, so that
-/// it is filled, and looked at before one of them waits, under the queue's lock. All consumers of a queue have the same.
+/// Where a consumer keeps the batch that it takes elements out of one by one. Several tasks may take turns at
+/// consuming, so that it is filled, and looked at before one of them waits, under the queue's lock. All consumers of a
+/// queue have the same.
 package protocol BatchRest: AnyObject, Sendable {
     var isEmpty: Bool { get }
     /// Keeps a batch. Called while it is empty; nothing else fills it.

@@ -1,8 +1,8 @@
 package import LifelineCore
 internal import NIOCore
 
-/// Collects the frames that a receiver writes while it receives those of one read. They become the connection's outgoing
-/// buffer when all were received. Belongs to the connection's loop.
+/// Collects the frames that a receiver writes while it receives those of one read. They become the connection's
+/// outgoing buffer when all were received. Belongs to the connection's loop.
 package final class ReplyBuffer {
     private var bytes = ByteBuffer()
     private var frameCount = 0
@@ -18,7 +18,8 @@ package final class ReplyBuffer {
 
     /// Calls `body` with a writer of frames. When it throws, what it has written is dropped.
     ///
-    /// - Parameter byteCount: how many bytes it probably writes: more of them cost a copy. Of very many it may write few.
+    /// - Parameter byteCount: how many bytes it probably writes: more of them cost a copy. Of very many it may write
+    ///   few.
     package func write(
         expecting byteCount: Int,
         _ body: (inout FrameWriter) throws -> Void

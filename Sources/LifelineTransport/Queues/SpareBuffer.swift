@@ -1,8 +1,8 @@
 internal import NIOCore
 internal import NIOPosix
 
-/// One buffer for all connections of a thread, which take turns at using it: none of them holds one while it is idle, and
-/// busy ones need no fresh memory for each read and write.
+/// One buffer for all connections of a thread, which take turns at using it: none of them holds one while it is idle,
+/// and busy ones need no fresh memory for each read and write.
 final class SpareBuffer {
     /// The largest buffer that is kept: some of the largest reads. Allocating a larger one is little beside filling it.
     static let maximumCapacity = 1 << 20
@@ -50,12 +50,13 @@ final class SpareBuffer {
 
 /// How many bytes a connection reads at once, at most. Belongs to the connection's loop.
 ///
-/// Frames of about the normal length straddle nearly every read, and are copied for it, unless reads are longer. Where a normal
-/// one was filled, there is more: with the next one long, echoes of 512 bytes took 0.65 of the time (1,024 in flight).
+/// Frames of about the normal length straddle nearly every read, and are copied for it, unless reads are longer. Where
+/// a normal one was filled, there is more: with the next one long, echoes of 512 bytes took 0.65 of the time (1,024 in
+/// flight).
 enum ReadLength {
     static let normal = 64 << 10
-    /// As in the loop in C that it is measured beside. With 128 KiB, copying out of the kernel took 42 % of a server's time (echoes
-    /// of 512 bytes, 1,024 in flight), and an echo 434 to 589 ns of it, in place of 267 to 317.
+    /// As in the loop in C that it is measured beside. With 128 KiB, copying out of the kernel took 42 % of a server's
+    /// time (echoes of 512 bytes, 1,024 in flight), and an echo 434 to 589 ns of it, in place of 267 to 317.
     static let long = 256 << 10
     /// From this length on of a frame, reads are long.
     static let longFrame = 32 << 10
@@ -68,7 +69,8 @@ enum ReadLength {
     }
 }
 
-/// Has all connections of an event loop read into one buffer, which the connection's handler gives back after each read.
+/// Has all connections of an event loop read into one buffer, which the connection's handler gives back after each
+/// read.
 ///
 /// A buffer of its own, which grows with what is read and stays, would cost each connection up to the largest read.
 struct SharedReceiveAllocator: RecvByteBufferAllocator {

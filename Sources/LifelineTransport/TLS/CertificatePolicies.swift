@@ -77,8 +77,8 @@ struct UsagePolicy: VerifierPolicy {
     }
 }
 
-/// The certificates that a peer has sent, of which a search for a chain gets a limited number. Authorities that vouch for
-/// each other make more chains than anybody has the time to try; Go has the same limit.
+/// The certificates that a peer has sent, of which a search for a chain gets a limited number. Authorities that vouch
+/// for each other make more chains than anybody has the time to try; Go has the same limit.
 struct BoundedCertificates: CustomCertificateStore {
     private static let limit = 100
 

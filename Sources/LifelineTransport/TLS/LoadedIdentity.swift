@@ -56,8 +56,8 @@ extension TLSConfiguration {
 extension TLSConfiguration {
     /// Restricts the versions, ciphers and signatures to those that are without known weakness.
     ///
-    /// With TLS 1.2, both sides must encrypt with authentication in one (AEAD) under keys that are made for the connection,
-    /// and sign with SHA-2 (RFC 9325, section 4.2; RFC 9155). TLS 1.3 has nothing else.
+    /// With TLS 1.2, both sides must encrypt with authentication in one (AEAD) under keys that are made for the
+    /// connection, and sign with SHA-2 (RFC 9325, section 4.2; RFC 9155). TLS 1.3 has nothing else.
     mutating func restrict(to minimumVersion: TLSProtocolVersion) {
         minimumTLSVersion = minimumVersion >= .tls13 ? .tlsv13 : .tlsv12
         cipherSuiteValues = [

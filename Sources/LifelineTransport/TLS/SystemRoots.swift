@@ -3,7 +3,8 @@ internal import LifelineCore
 internal import SwiftASN1
 internal import X509
 
-/// The certificate authorities that the system trusts, loaded once in a process; while they cannot be, at every question.
+/// The certificate authorities that the system trusts, loaded once in a process; while they cannot be, at every
+/// question.
 actor SystemRoots {
     /// Where distributions keep them.
     private static let paths = [

@@ -1,8 +1,8 @@
 internal import Lifeline
 internal import LifelineCore
 
-/// Reads `bytes` as the life of one end of a session with a hostile peer, and what its user does. Traps when something makes
-/// no sense.
+/// Reads `bytes` as the life of one end of a session with a hostile peer, and what its user does. Traps when something
+/// makes no sense.
 ///
 /// The first byte says which end it is. Then steps follow: a byte that says what happens, and what it needs.
 func run(_ bytes: [UInt8]) {

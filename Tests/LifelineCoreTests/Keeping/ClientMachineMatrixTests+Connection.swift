@@ -1,4 +1,5 @@
-/// The situations that have the same result, and it. Those that are missing have none: nothing is done, and nothing changes.
+/// The situations that have the same result, and it. Those that are missing have none: nothing is done, and nothing
+/// changes.
 extension ClientMachineMatrixTests {
     static let expectedOfConnections: [Event: String] = [
         .start: """

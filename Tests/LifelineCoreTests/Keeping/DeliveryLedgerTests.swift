@@ -97,8 +97,8 @@ import Testing
         #expect(ledger.unacknowledgedFrameCount == 1, "it goes on after its memory was given back")
     }
 
-    /// Against the plain list: small and large frames, acknowledged in whole and in part, with bursts that grow the ring
-    /// while its start is anywhere.
+    /// Against the plain list: small and large frames, acknowledged in whole and in part, with bursts that grow the
+    /// ring while its start is anywhere.
     @Test(arguments: 0..<100 as Range<UInt64>)
     func randomOperations(seed: UInt64) {
         var random = SeededGenerator(seed: seed)

@@ -2,8 +2,8 @@ import LifelineCore
 import LifelineTestSupport
 import Testing
 
-/// A heartbeat on a connection whose pings stand behind other bytes, of which TCP delivers some now and then. As a handler
-/// drives it, in steps of a millisecond.
+/// A heartbeat on a connection whose pings stand behind other bytes, of which TCP delivers some now and then. As a
+/// handler drives it, in steps of a millisecond.
 @Suite struct HeartbeatDeliveryTests {
     /// What ends the peer's life.
     enum Death: CaseIterable {

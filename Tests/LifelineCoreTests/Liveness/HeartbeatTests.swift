@@ -142,8 +142,8 @@ import Testing
 
     // MARK: As a handler drives it
 
-    /// A handler that only notes when bytes come in, and sets the timer anew after `timerFired` and `probe` only. The peer
-    /// answers in less than the timeout until it dies.
+    /// A handler that only notes when bytes come in, and sets the timer anew after `timerFired` and `probe` only. The
+    /// peer answers in less than the timeout until it dies.
     @Test(arguments: 0..<300 as Range<UInt64>)
     func aDeadPeerIsFoundInTimeAndALiveOneIsNot(seed: UInt64) {
         var random = SeededGenerator(seed: seed)

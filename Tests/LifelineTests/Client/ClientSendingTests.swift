@@ -223,8 +223,8 @@ import Testing
         }
     }
 
-    /// Many tasks send while connections come and go. Every send ends once; what was accepted is on exactly one connection,
-    /// each task's messages in order; nothing else is.
+    /// Many tasks send while connections come and go. Every send ends once; what was accepted is on exactly one
+    /// connection, each task's messages in order; nothing else is.
     @Test(arguments: 1...8) func endsEachSendOnce(seed: UInt64) async throws {
         let harness = ClientHarness {
             $0.backoff.maximumAttempts = nil

@@ -69,8 +69,8 @@ import Testing
         #expect(try await received == messages.flatMap { try $0.delimitedBytes })
     }
 
-    /// A socket that is closed, or not read, answers what the peer sends with a reset; and that destroys what is still on
-    /// its way to the peer.
+    /// A socket that is closed, or not read, answers what the peer sends with a reset; and that destroys what is still
+    /// on its way to the peer.
     @Test func acceptedMessagesArriveWhileThePeerKeepsSending() async throws {
         let listener = try await RawSocket.listen()
         let message = TestMessage(repeatElement(2, count: 1000))

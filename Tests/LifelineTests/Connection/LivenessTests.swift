@@ -5,8 +5,8 @@ import LifelineTestSupport
 import NIOConcurrencyHelpers
 import Testing
 
-/// Peers on real sockets that fall silent, do not read, or ask and answer. Times are as short as they can be: the machines
-/// that decide are tested with a clock of their own.
+/// Peers on real sockets that fall silent, do not read, or ask and answer. Times are as short as they can be: the
+/// machines that decide are tested with a clock of their own.
 @Suite(.timeLimit(.minutes(2))) struct LivenessTests {
     // MARK: Heartbeat
 

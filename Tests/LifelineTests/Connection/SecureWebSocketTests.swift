@@ -146,8 +146,8 @@ import Testing
         #expect(log.entries.isEmpty, "\(log.entries)")
     }
 
-    /// None of the layers waits for an end that another one has answered already. Each would wait for 5 s or for hours, and
-    /// the suite's time be over.
+    /// None of the layers waits for an end that another one has answered already. Each would wait for 5 s or for hours,
+    /// and the suite's time be over.
     @Test(arguments: [true, false]) func endsInOrderDoNotWait(byServer: Bool) async throws {
         let log = TestLog()
         var configuration = try scene.server

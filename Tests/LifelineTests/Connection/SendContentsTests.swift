@@ -34,8 +34,8 @@ import Testing
         }
     }
 
-    /// Behind a read, so that a peer which waits for answers goes on with the first of them. Where others share the loop, their
-    /// tasks may come between the two.
+    /// Behind a read, so that a peer which waits for answers goes on with the first of them. Where others share the
+    /// loop, their tasks may come between the two.
     @Test(arguments: Shape.allCases) func theFirstIsWrittenBeforeTheLastIsSent(shape: Shape) async throws {
         let peer = Latch<RawSocket>()
         let wasWritten = Latch<Void>()

@@ -310,7 +310,8 @@ import Testing
         }
     }
 
-    /// After the client's Close nothing more is accepted, and all that was arrives before the answer, or is told to be lost.
+    /// After the client's Close nothing more is accepted, and all that was arrives before the answer, or is told to be
+    /// lost.
     @Test func whatIsAcceptedBeforeThePeersCloseIsNotLostInSilence() async throws {
         let log = TestLog()
         let accepted = NIOLockedValueBox(0)

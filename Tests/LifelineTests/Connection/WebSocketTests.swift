@@ -347,7 +347,8 @@ import Testing
                 var messages = client.messages.makeAsyncIterator()
                 var events = client.events.makeAsyncIterator()
                 for number in 0..<5 {
-                    // Each connection takes one message: one that goes to the connection before is lost, and known to be.
+                    // Each connection takes one message: one that goes to the connection before is lost, and known to
+                    // be.
                     _ = try await events.reach(.ready)
                     try await client.send(TestMessage(number: number))
                     guard try await messages.next() != nil else { return }

@@ -10,8 +10,8 @@ import Testing
     private static let payload = [UInt8](repeating: 0x5A, count: 64 << 10)
     /// 128 MiB in all: many times what the queues and the kernel hold for a peer that does not read.
     private static let count = 2048
-    /// The kernel held 4 MiB (a sender's tcp_wmem) of what was sent to a receiver that did not read; here there and back, and
-    /// what the queues hold.
+    /// The kernel held 4 MiB (a sender's tcp_wmem) of what was sent to a receiver that did not read; here there and
+    /// back, and what the queues hold.
     private static let mostThatCanBeHeld = 24 << 20
 
     /// Closes however long a reader stands still.

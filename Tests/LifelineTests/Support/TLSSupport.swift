@@ -69,7 +69,8 @@ struct Relay: Sendable {
 
     /// - Parameters:
     ///   - chunk: how many bytes it passes on at once, at most.
-    ///   - isProxy: whether it is asked to connect, as an HTTP proxy is. It connects to `server`, whatever is asked for.
+    ///   - isProxy: whether it is asked to connect, as an HTTP proxy is. It connects to `server`, whatever is asked
+    ///     for.
     init(to server: Endpoint, chunk: Int = 64 << 10, isProxy: Bool = false) async throws {
         listener = try await RawSocket.listen()
         self.server = server

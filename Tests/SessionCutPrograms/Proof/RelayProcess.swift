@@ -24,8 +24,8 @@ final class RelayProcess {
         let listening = try await server.next("that it listens") { $0.event == .listening }
         let serverPort = listening.endpoint?.split(separator: ":").last.map(String.init) ?? ""
         for _ in 0..<20 {
-            // Below those that the system gives to clients (ip_local_port_range): one that connects while the relay is away
-            // could get the relay's own port, and be connected to itself.
+            // Below those that the system gives to clients (ip_local_port_range): one that connects while the relay is
+            // away could get the relay's own port, and be connected to itself.
             let port = Int.random(in: TestPort.forOtherProcesses)
             let program = try LineProgram(product: "SessionCutRelay", arguments(port, serverPort))
             if await program.says(within: .seconds(30), where: { $0.event == .listening }) {

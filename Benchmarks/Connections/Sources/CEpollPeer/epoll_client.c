@@ -77,8 +77,8 @@ static bool flush(struct epoll_client *client, struct connection *connection) {
     return epoll_ctl(client->epoll, EPOLL_CTL_MOD, connection->descriptor, &event) == 0;
 }
 
-// Counts the frames that have come. All must have the size of what was sent, and one in 64 its bytes: too few to be seen
-// in times.
+// Counts the frames that have come. All must have the size of what was sent, and one in 64 its bytes: too few to be
+// seen in times.
 static bool receive(struct epoll_client *client, struct connection *connection, const uint8_t *sent, size_t sent_size,
                     size_t *frames) {
     if (!connection_receive(connection)) {

@@ -2,7 +2,8 @@ internal import CEpollPeer
 internal import Foundation
 internal import NIOCore
 
-// A server or a client of one of the contenders. `Benchmarks/run connection` starts both and tells the client what to do.
+// A server or a client of one of the contenders. `Benchmarks/run connection` starts both and tells the client what to
+// do.
 
 let usage = """
     Usage: connection-peer server CONTENDER echo|sink

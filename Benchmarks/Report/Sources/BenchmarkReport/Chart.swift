@@ -1,6 +1,7 @@
 internal import Foundation
 
-/// Draws results as SVG, relative to Lifeline's: in each panel a group of bars for each workload, a bar for each contender.
+/// Draws results as SVG, relative to Lifeline's: in each panel a group of bars for each workload, a bar for each
+/// contender.
 public struct Chart {
     private let title: String
     private let panels: [Results.Panel]

@@ -12,8 +12,9 @@ public struct SessionLimits: Sendable, Hashable {
     public var maximumKeptMessageCount = 65_536
     /// Their size in bytes. Values below 4,096 count as 4,096. Default: 8 MiB.
     ///
-    /// Calls that have no room wait in line, and may be as much once more: those above throw `tooManyInFlight`. Responses that
-    /// have no room may be half as much: those above end their requests with `resourceExhausted` in their place.
+    /// Calls that have no room wait in line, and may be as much once more: those above throw `tooManyInFlight`.
+    /// Responses that have no room may be half as much: those above end their requests with `resourceExhausted` in
+    /// their place.
     public var maximumKeptByteCount = 8 << 20
     /// Messages that the peer may send and that are not processed yet. Values below 4 count as 4. Default: 65,536.
     public var maximumUnprocessedMessageCount = 65_536
@@ -26,8 +27,8 @@ public struct SessionLimits: Sendable, Hashable {
     public var maximumUnreadByteCount = 256 << 10
     /// Requests of this side's that may wait for their responses. Values below 1 count as 1. Default: 1,024.
     public var maximumRequestCount = 1024
-    /// Requests of the peer's that may be handled at once; those above are refused with `resourceExhausted`. Values below 1
-    /// count as 1. Default: 1,024.
+    /// Requests of the peer's that may be handled at once; those above are refused with `resourceExhausted`. Values
+    /// below 1 count as 1. Default: 1,024.
     public var maximumHandlerCount = 1024
 
     /// Makes limits with the default values.

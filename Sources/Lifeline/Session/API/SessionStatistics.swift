@@ -1,8 +1,10 @@
 /// What became of a session's messages so far, and what is under way.
 public struct SessionStatistics: Sendable, Hashable {
-    /// How often the two sides have agreed on the session over a connection: for its first one, and each that it went on over.
+    /// How often the two sides have agreed on the session over a connection: for its first one, and each that it went
+    /// on over.
     public internal(set) var openingCount = 0
-    /// How many sessions have begun. A client begins another one where the server has forgotten the last; a server's is one.
+    /// How many sessions have begun. A client begins another one where the server has forgotten the last; a server's is
+    /// one.
     public internal(set) var sessionCount = 0
     /// Messages that are kept because the peer has not processed them yet.
     public internal(set) var keptMessageCount = 0

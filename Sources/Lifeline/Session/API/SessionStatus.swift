@@ -88,6 +88,7 @@ public struct SessionStatus: Error, Sendable, Hashable, CustomStringConvertible 
         self.details = details
     }
 
-    /// The code and the message, in which control characters and the like are escaped and which is cut to 1,000 characters.
+    /// The code and the message, in which control characters and the like are escaped and which is cut to 1,000
+    /// characters.
     public var description: String { message.isEmpty ? "\(code)" : "\(code): \(message.escaped())" }
 }

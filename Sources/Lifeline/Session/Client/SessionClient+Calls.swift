@@ -6,12 +6,13 @@ internal import NIOConcurrencyHelpers
 
 // What generated clients use.
 extension SessionClient {
-    /// Asks, and waits for the reply. Without a connection it waits for one, within its timeout. Cancelling the task cancels
-    /// the handler, too.
+    /// Asks, and waits for the reply. Without a connection it waits for one, within its timeout. Cancelling the task
+    /// cancels the handler, too.
     ///
     /// - Parameters:
     ///   - method: `package.Service/Method`.
-    ///   - timeout: how long it may take from now on; nil: as long as it likes. Default: 30 s. Values below 0 count as 0,
+    ///   - timeout: how long it may take from now on; nil: as long as it likes. Default: 30 s. Values below 0 count as
+    ///     0,
     ///     those over 365 days as 365 days.
     /// - Throws: `SessionError`: `status` when the handler ended it so, `timedOut`, `cancelled`, `sessionLost`,
     ///   `tooManyInFlight`, `messageRefused`, `malformedMessage`, or why the session has ended: `closedLocally`,
@@ -37,9 +38,11 @@ extension SessionClient {
     /// Tells the server something. Returns when it is accepted; waits while too much is kept for the server, while the
     /// server has not taken enough pushes of the method, and while the server goes away.
     ///
-    /// - Parameter stage: `processed` waits until the server has processed it, and throws when it does not come to that.
-    /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; until it is processed also those
-    ///   of `SessionPushStage`; also what an interceptor throws. What its delivery drops is no error otherwise.
+    /// - Parameter stage: `processed` waits until the server has processed it, and throws when it does not come to
+    ///   that.
+    /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; until it is processed
+    ///   also those of `SessionPushStage`; also what an interceptor throws. What its delivery drops is no error
+    ///   otherwise.
     public nonisolated(nonsending) func push<Message: DelimitedMessage>(
         _ method: String,
         _ message: Message,
@@ -66,7 +69,8 @@ extension SessionClient {
 
     /// Asks for messages. Each iteration is a call of its own, which begins with it; see `SessionStream`.
     ///
-    /// - Parameter timeout: how long the stream may take from the beginning of an iteration on; nil: as long as it likes.
+    /// - Parameter timeout: how long the stream may take from the beginning of an iteration on; nil: as long as it
+    ///   likes.
     public func stream<Request: DelimitedMessage, Message: DelimitedMessage>(
         _ method: String,
         _ request: Request,
@@ -201,11 +205,11 @@ extension SessionClient {
         }
     }
 
-    /// The pushes of a method, over all connections and sessions. From this call on they are kept until somebody takes them,
-    /// within `SessionClientConfiguration.limits`; where nobody will, `SessionPushes.stop()` ends that.
+    /// The pushes of a method, over all connections and sessions. From this call on they are kept until somebody takes
+    /// them, within `SessionClientConfiguration.limits`; where nobody will, `SessionPushes.stop()` ends that.
     ///
-    /// Pushes that came before this call are lost to it; the log says so. To miss none, make a `SessionClient`, ask for its
-    /// pushes, and then `run()` it.
+    /// Pushes that came before this call are lost to it; the log says so. To miss none, make a `SessionClient`, ask for
+    /// its pushes, and then `run()` it.
     public func pushes<Message: DelimitedMessage>(
         _ method: String,
         of: Message.Type = Message.self

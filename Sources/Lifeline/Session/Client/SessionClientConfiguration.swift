@@ -3,33 +3,33 @@ internal import LifelineTransport
 
 /// How the client of a session behaves.
 public struct SessionClientConfiguration: Sendable {
-    /// How its connections behave, and how it connects again. Pings of the session's own watch the peer. The queue of sends
-    /// plays no part, as the session has its own.
+    /// How its connections behave, and how it connects again. Pings of the session's own watch the peer. The queue of
+    /// sends plays no part, as the session has its own.
     public var client = ClientConfiguration()
 
-    /// How the session is to be found at the server (`SessionServer.session(named:)`); empty: not by a name. With `metadata`
-    /// 16 KiB at most, as they are encoded. Default: empty.
+    /// How the session is to be found at the server (`SessionServer.session(named:)`); empty: not by a name. With
+    /// `metadata` 16 KiB at most, as they are encoded. Default: empty.
     public var name = ""
 
-    /// What the server is told with each connection, for its own decision whether to let the client in: credentials, for
-    /// example. Default: nothing.
+    /// What the server is told with each connection, for its own decision whether to let the client in: credentials,
+    /// for example. Default: nothing.
     public var metadata: SessionMetadata = [:]
 
-    /// Asked before each connection is made for what takes the place of `metadata`: a token that is valid then, for example.
-    /// While it works the attempt does; what it throws fails the attempt, which is repeated as any other is. Nil: nothing does.
-    /// Default: nil.
+    /// Asked before each connection is made for what takes the place of `metadata`: a token that is valid then, for
+    /// example. While it works the attempt does; what it throws fails the attempt, which is repeated as any other is.
+    /// Nil: nothing does. Default: nil.
     public var renewMetadata: (@Sendable () async throws -> SessionMetadata)?
 
     /// What is kept for the server, and taken from it.
     public var limits = SessionLimits()
 
-    /// How long `close()` waits until the server has processed everything. Default: 10 s, as a server waits for its handlers
-    /// when it shuts down.
+    /// How long `close()` waits until the server has processed everything. Default: 10 s, as a server waits for its
+    /// handlers when it shuts down.
     public var closeTimeout = Duration.seconds(10)
 
-    /// The longest pause that a server which goes away may ask for before the next connection. Default: 5 min, which several
-    /// restarts of a server take. Values below 0 count as 0. `SessionClient.reconnect()` and the network's return cut a pause
-    /// short.
+    /// The longest pause that a server which goes away may ask for before the next connection. Default: 5 min, which
+    /// several restarts of a server take. Values below 0 count as 0. `SessionClient.reconnect()` and the network's
+    /// return cut a pause short.
     public var maximumPause = Duration.seconds(300)
 
     /// What messages are accepted in replies and pushes.

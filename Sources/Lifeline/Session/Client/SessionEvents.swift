@@ -8,9 +8,9 @@ public struct SessionEvent: Sendable {
     public enum Kind: Sendable {
         /// The session goes on over a new connection, or, with `resumed` false, a new one has begun.
         case opened(id: String, resumed: Bool)
-        /// The session cannot go on, mostly because the server does not know it any more: it was restarted, or the client was
-        /// away for too long. `SessionEvent.reason` says why. A new one begins, with what was not sent yet. Of these messages
-        /// it is not known whether the server has processed them.
+        /// The session cannot go on, mostly because the server does not know it any more: it was restarted, or the
+        /// client was away for too long. `SessionEvent.reason` says why. A new one begins, with what was not sent yet.
+        /// Of these messages it is not known whether the server has processed them.
         case lost(inDoubt: [SessionMessageInDoubt])
         /// A new session begins, and its server takes no frames that are long enough for these messages, which had been
         /// accepted before. They were not sent.
@@ -30,9 +30,10 @@ public struct SessionEvent: Sendable {
 
 /// What becomes of a client's session, for any number of subscribers.
 ///
-/// Each iteration begins with the newest event, which tells how the session stands, and goes on with every later one. It ends
-/// after `ended`, and when the task that iterates is cancelled. Nothing is kept for a subscriber: who falls more than 20 events
-/// behind is told how many were missed. Who wants to know of every message in doubt subscribes before the client runs.
+/// Each iteration begins with the newest event, which tells how the session stands, and goes on with every later one.
+/// It ends after `ended`, and when the task that iterates is cancelled. Nothing is kept for a subscriber: who falls
+/// more than 20 events behind is told how many were missed. Who wants to know of every message in doubt subscribes
+/// before the client runs.
 public struct SessionEvents: AsyncSequence, Sendable {
     let history: SessionHistory
 

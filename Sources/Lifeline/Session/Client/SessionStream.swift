@@ -2,9 +2,9 @@ public import LifelineMessages
 
 /// The messages of a method that sends many, until its handler returns.
 ///
-/// The call begins with an iteration's first `next()`, and each iteration is one of its own. Leaving the loop cancels it,
-/// and with it the handler. A message counts as processed when the next one is asked for; while nobody asks, the server's
-/// messages wait, within `SessionLimits.maximumUnreadByteCount`, and hold up nothing else.
+/// The call begins with an iteration's first `next()`, and each iteration is one of its own. Leaving the loop cancels
+/// it, and with it the handler. A message counts as processed when the next one is asked for; while nobody asks, the
+/// server's messages wait, within `SessionLimits.maximumUnreadByteCount`, and hold up nothing else.
 public struct SessionStream<Message: DelimitedMessage>: AsyncSequence, Sendable {
     /// Streams fail as calls do.
     public typealias Failure = SessionError
@@ -12,8 +12,8 @@ public struct SessionStream<Message: DelimitedMessage>: AsyncSequence, Sendable 
     let client: SessionClient
     let call: Result<SessionCall, SessionError>
 
-    /// The messages in the batches in which they come, for handling many small ones at the least cost. A batch counts as
-    /// processed when the next one is asked for.
+    /// The messages in the batches in which they come, for handling many small ones at the least cost. A batch counts
+    /// as processed when the next one is asked for.
     public var batches: Batches { Batches(base: self) }
 
     /// Makes a call of its own.

@@ -77,8 +77,8 @@ final class SessionEngine: Sendable {
         /// Where parts of the peer's requests go, by the requests' counts.
         var requestInboxes = SparseQueue<SessionInbox>()
         var leftovers: Leftovers
-        /// Those of which it is to be looked how many are processed, when the session offers what there is to send. Some may
-        /// be processed whole by then.
+        /// Those of which it is to be looked how many are processed, when the session offers what there is to send.
+        /// Some may be processed whole by then.
         var watched: [TakenMessages] = []
         /// The present opening's, and the next one's.
         var details: SessionMachine.OpeningDetails

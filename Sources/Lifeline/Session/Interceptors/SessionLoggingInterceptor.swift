@@ -1,7 +1,8 @@
 internal import LifelineCore
 public import Logging
 
-/// Logs every call and push of a client, or of a server: its method, how it ended, how long it took and how large it was.
+/// Logs every call and push of a client, or of a server: its method, how it ended, how long it took and how large it
+/// was.
 public struct SessionLoggingInterceptor: Sendable {
     private let logger: Logger
     private let level: Logger.Level

@@ -7,9 +7,9 @@ public import Metrics
 /// | `lifeline.session.calls` | counter | `role`, `method`, `status` (a code's name, as `SessionStatus.Code` has it) |
 /// | `lifeline.session.call.duration` | timer | `role`, `method` |
 ///
-/// The role is the side that counts. A push takes until it has come to its stage where it is sent, and until it is processed
-/// where it came in. All methods that a server does not have are `(unimplemented)`: names that clients make up would fill the
-/// memory.
+/// The role is the side that counts. A push takes until it has come to its stage where it is sent, and until it is
+/// processed where it came in. All methods that a server does not have are `(unimplemented)`: names that clients make
+/// up would fill the memory.
 public struct SessionMetricsInterceptor: Sendable {
     private let factory: any MetricsFactory
 

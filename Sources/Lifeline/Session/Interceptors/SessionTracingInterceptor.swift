@@ -1,10 +1,11 @@
 public import Tracing
 
-/// Makes a span of every call: on a client one of kind `client`, whose context travels in the call's metadata; on a server one
-/// of kind `server`, which goes on with it. So a handler's work belongs to the trace of who asked.
+/// Makes a span of every call: on a client one of kind `client`, whose context travels in the call's metadata; on a
+/// server one of kind `server`, which goes on with it. So a handler's work belongs to the trace of who asked.
 ///
-/// A push has a span of kind `producer` where it is sent, and one of kind `consumer` where it is processed, on both sides. A
-/// client's lasts until the loop over the pushes asks for the next one; the body of the loop does not run within it.
+/// A push has a span of kind `producer` where it is sent, and one of kind `consumer` where it is processed, on both
+/// sides. A client's lasts until the loop over the pushes asks for the next one; the body of the loop does not run
+/// within it.
 public struct SessionTracingInterceptor: Sendable {
     private let tracer: any Tracer
 

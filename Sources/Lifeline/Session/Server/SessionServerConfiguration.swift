@@ -2,8 +2,8 @@ public import LifelineCore
 
 /// How a server of sessions behaves.
 public struct SessionServerConfiguration: Sendable {
-    /// How it listens, and how its connections behave. `shutdownOrder` plays no part. `maximumConnections` should be above
-    /// `maximumSessionCount`, so that a client that comes back finds a place beside its old connection.
+    /// How it listens, and how its connections behave. `shutdownOrder` plays no part. `maximumConnections` should be
+    /// above `maximumSessionCount`, so that a client that comes back finds a place beside its old connection.
     public var server = ServerConfiguration()
 
     /// What is kept for each client, and taken from it. Default: as for clients; `maximumKeptByteCount` is what all
@@ -40,57 +40,58 @@ public struct SessionServerConfiguration: Sendable {
     /// clients have one address. Set it where clients connect directly: some hundreds.
     public var maximumSessionCountPerAddress: Int?
 
-    /// How long a session is kept without a connection. Default: 2 min, which outlast a tunnel, a restart of a router, and the
-    /// first attempts of a client's backoff.
+    /// How long a session is kept without a connection. Default: 2 min, which outlast a tunnel, a restart of a router,
+    /// and the first attempts of a client's backoff.
     public var keptDuration = Duration.seconds(120)
 
-    /// How long a client may take to say hello and the server to let it in, together. Default: 10 s, as long as connecting may
-    /// take.
+    /// How long a client may take to say hello and the server to let it in, together. Default: 10 s, as long as
+    /// connecting may take.
     public var helloTimeout = Duration.seconds(10)
 
-    /// Over how long clients come back that are sent away by a shutdown: each is told a random pause up to this, so that they
-    /// do not all come at once. Default: 5 s.
+    /// Over how long clients come back that are sent away by a shutdown: each is told a random pause up to this, so
+    /// that they do not all come at once. Default: 5 s.
     public var drainSpread = Duration.seconds(5)
 
-    /// Decides with each connection of a client whether to let it in, and as whom. Default: everybody is let in, as nobody in
-    /// particular.
+    /// Decides with each connection of a client whether to let it in, and as whom. Default: everybody is let in, as
+    /// nobody in particular.
     ///
-    /// - A `SessionIdentity` is what handlers find in their context, and decides the name by which the session is found. A
-    ///   session goes on only with the `subject` that it was begun with; anybody else begins a new one.
-    /// - Nil lets the client in without one. Its session has the name that the client asks for, which may be any: whoever is to
-    ///   be found by a name that means something needs an identity.
-    /// - A `SessionStatus` `unauthenticated` or `permissionDenied` refuses the client for good, with its message as the reason.
-    /// - Any other error is one of the server's, of which the client learns nothing: it is sent away, and comes back after a
-    ///   random pause of up to `drainSpread`, as its backoff has it.
+    /// - A `SessionIdentity` is what handlers find in their context, and decides the name by which the session is
+    ///   found. A session goes on only with the `subject` that it was begun with; anybody else begins a new one.
+    /// - Nil lets the client in without one. Its session has the name that the client asks for, which may be any:
+    ///   whoever is to be found by a name that means something needs an identity.
+    /// - A `SessionStatus` `unauthenticated` or `permissionDenied` refuses the client for good, with its message as the
+    ///   reason.
+    /// - Any other error is one of the server's, of which the client learns nothing: it is sent away, and comes back
+    ///   after a random pause of up to `drainSpread`, as its backoff has it.
     ///
-    /// It is cancelled when the client leaves, after `helloTimeout`, and when the server has to end. One that ignores that
-    /// holds a place for connections, and the end of the server, up.
+    /// It is cancelled when the client leaves, after `helloTimeout`, and when the server has to end. One that ignores
+    /// that holds a place for connections, and the end of the server, up.
     public var authenticate: @Sendable (SessionCandidate) async throws -> SessionIdentity? = { _ in nil }
 
-    /// Called for each connection of a session, before anything that comes over it is handled: with false for the first one,
-    /// with true for those over which the session goes on. Default: nothing.
+    /// Called for each connection of a session, before anything that comes over it is handled: with false for the first
+    /// one, with true for those over which the session goes on. Default: nothing.
     ///
-    /// This, `whenInDoubt` and `whenEnded` are called for one session in order, on any thread, and others of the session's
-    /// events wait for them: they are to be quick, and to wait for no lock that is held while a task is cancelled or a message
-    /// is sent.
+    /// This, `whenInDoubt` and `whenEnded` are called for one session in order, on any thread, and others of the
+    /// session's events wait for them: they are to be quick, and to wait for no lock that is held while a task is
+    /// cancelled or a message is sent.
     public var whenOpened: @Sendable (_ session: SessionServerEnd, _ isResumed: Bool) -> Void = { _, _ in }
 
-    /// Called when a session has ended with pushes of the server's of which it is not known that the client has processed
-    /// them: it did not come back in time, left, or the server shut down. Messages of streams are not among them: whoever
-    /// asked for those knows that they did not come to their end. Also called when a session begins whose client takes no
-    /// frames that are long enough for pushes which were accepted a moment before. Default: nothing.
+    /// Called when a session has ended with pushes of the server's of which it is not known that the client has
+    /// processed them: it did not come back in time, left, or the server shut down. Messages of streams are not among
+    /// them: whoever asked for those knows that they did not come to their end. Also called when a session begins whose
+    /// client takes no frames that are long enough for pushes which were accepted a moment before. Default: nothing.
     public var whenInDoubt: @Sendable (_ session: SessionServerEnd, [SessionMessageInDoubt]) -> Void = { _, _ in }
 
-    /// Called once for each session that is over: its client has left or did not come back in time, or the server has shut
-    /// down. Handlers of it may still run. Default: nothing.
+    /// Called once for each session that is over: its client has left or did not come back in time, or the server has
+    /// shut down. Handlers of it may still run. Default: nothing.
     public var whenEnded: @Sendable (_ session: SessionServerEnd) -> Void = { _ in }
 
     /// Makes a configuration with the default values.
     public init() {}
 }
 
-/// A client that wants to be let in. Its name and its metadata take 16 KiB together at most, as the fields of an HTTP request
-/// do in most servers.
+/// A client that wants to be let in. Its name and its metadata take 16 KiB together at most, as the fields of an HTTP
+/// request do in most servers.
 public struct SessionCandidate: Sendable {
     /// How it wants its session to be found; may be empty.
     public let name: String

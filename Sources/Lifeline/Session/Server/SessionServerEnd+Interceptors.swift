@@ -1,5 +1,6 @@
 extension SessionServerEnd {
-    /// Pushes by way of the server's interceptors. Apart from `push`, whose task would have room for the call otherwise.
+    /// Pushes by way of the server's interceptors. Apart from `push`, whose task would have room for the call
+    /// otherwise.
     @inline(never)
     nonisolated(nonsending) func pushIntercepted(
         _ method: String,

@@ -1,16 +1,18 @@
-/// Stands between a server's sessions and its handlers: sees every call, and may refuse it, watch it, or change its metadata
-/// and its payload; what else is changed in a call has no effect any more. Sees the server's own pushes on their way to
-/// clients, too.
+/// Stands between a server's sessions and its handlers: sees every call, and may refuse it, watch it, or change its
+/// metadata and its payload; what else is changed in a call has no effect any more. Sees the server's own pushes on
+/// their way to clients, too.
 ///
-/// The first interceptor of a server is the outermost. For a stream, `next` returns when the handler has. Requests for methods
-/// that the server does not have come by as unary ones; `next` throws `unimplemented`. Not among them are requests above
-/// `SessionLimits.maximumHandlerCount`, which are refused at once: `SessionStatistics.refusedRequestCount` counts those.
+/// The first interceptor of a server is the outermost. For a stream, `next` returns when the handler has. Requests for
+/// methods that the server does not have come by as unary ones; `next` throws `unimplemented`. Not among them are
+/// requests above `SessionLimits.maximumHandlerCount`, which are refused at once:
+/// `SessionStatistics.refusedRequestCount` counts those.
 public protocol SessionServerInterceptor: Sendable {
     /// A call or a push came in.
     ///
     /// - Parameters:
     ///   - session: whose call it is.
-    ///   - next: handles it: by way of the next interceptor, or the method's handler. It runs in the task that calls it.
+    ///   - next: handles it: by way of the next interceptor, or the method's handler. It runs in the task that calls
+    ///     it.
     /// - Throws: what becomes the call's status, as `SessionMethod` says. What is thrown for a push is logged.
     func intercept(
         _ call: SessionCall,
@@ -18,7 +20,8 @@ public protocol SessionServerInterceptor: Sendable {
         next: @escaping @Sendable (SessionCall) async throws -> SessionReply
     ) async throws -> SessionReply
 
-    /// `SessionServerEnd.push` was called: something is pushed to a client. Default: `next` is called with the push as it is.
+    /// `SessionServerEnd.push` was called: something is pushed to a client. Default: `next` is called with the push as
+    /// it is.
     ///
     /// Runs in the task that pushes. Messages of streams do not come by here, as they belong to their call.
     ///

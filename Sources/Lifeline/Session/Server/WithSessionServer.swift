@@ -5,16 +5,16 @@ public import Logging
 
 /// Runs a server of sessions, and `body` with it once it listens; `SessionServer` says what it does.
 ///
-/// When `body` returns, the server shuts down with the configuration's grace period, as `SessionServer.shutdown(gracePeriod:)`
-/// says; when it throws or the task is cancelled, at once. The call returns when all handlers have: one that ignores
-/// cancellation holds it up.
+/// When `body` returns, the server shuts down with the configuration's grace period, as
+/// `SessionServer.shutdown(gracePeriod:)` says; when it throws or the task is cancelled, at once. The call returns when
+/// all handlers have: one that ignores cancellation holds it up.
 ///
 /// - Parameters:
 ///   - services: what clients can ask for.
 ///   - interceptors: stand between sessions and handlers, the first one outermost.
 ///   - logger: gets what happens to connections, sessions and handlers, as `SessionServer.init` says.
-/// - Throws: `ConnectionError` when listening fails, or `invalidConfiguration` when two methods have one name; what `body`
-///   throws.
+/// - Throws: `ConnectionError` when listening fails, or `invalidConfiguration` when two methods have one name; what
+///   `body` throws.
 public nonisolated(nonsending) func withSessionServer<Result>(
     listeningOn endpoint: Endpoint,
     configuration: SessionServerConfiguration = SessionServerConfiguration(),

@@ -1,10 +1,10 @@
 public import LifelineMessages
 
-/// The messages of one side of a call: those that a handler gets, or those that answer a call both ways. In order, until
-/// the other side has ended its messages.
+/// The messages of one side of a call: those that a handler gets, or those that answer a call both ways. In order,
+/// until the other side has ended its messages.
 ///
-/// A message counts as processed when the next one is asked for, or the loop is left. What is not taken waits, and holds
-/// up the sender of this stream only. A loop that is left loses nothing: the next one goes on where it stopped.
+/// A message counts as processed when the next one is asked for, or the loop is left. What is not taken waits, and
+/// holds up the sender of this stream only. A loop that is left loses nothing: the next one goes on where it stopped.
 public struct SessionMessages<Message: DelimitedMessage>: AsyncSequence, Sendable {
     /// Why there are no more messages: as calls fail.
     public typealias Failure = SessionError
@@ -15,8 +15,8 @@ public struct SessionMessages<Message: DelimitedMessage>: AsyncSequence, Sendabl
 
     fileprivate var reader: InboxReader<Message> { InboxReader(engine, inbox, options) }
 
-    /// The messages in the batches in which they come, for handling many small ones at the least cost. A batch counts as
-    /// processed when the next one is asked for.
+    /// The messages in the batches in which they come, for handling many small ones at the least cost. A batch counts
+    /// as processed when the next one is asked for.
     public var batches: Batches { Batches(base: self) }
 
     /// Goes on with the next message.

@@ -19,10 +19,10 @@ public struct SessionStreamWriter<Message: DelimitedMessage>: Sendable {
     /// too much is kept for it. When the other side does not wait for the stream any more, messages are dropped; a
     /// handler's task is cancelled then.
     ///
-    /// - Parameter stage: `processed` waits until whoever iterates has asked for the next message, so that the sender goes
-    ///   at their pace, or has left.
-    /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; until it is processed also
-    ///   `notWaitedFor`, and those of `SessionPushStage`.
+    /// - Parameter stage: `processed` waits until whoever iterates has asked for the next message, so that the sender
+    ///   goes at their pace, or has left.
+    /// - Throws: `SessionError`: `cancelled`, `messageRefused`, or why the session has ended; until it is processed
+    ///   also `notWaitedFor`, and those of `SessionPushStage`.
     public nonisolated(nonsending) func send(
         _ message: Message,
         delivery: SessionDelivery = .reliable,

@@ -5,9 +5,9 @@ struct HTTPBytesDecoded {}
 
 /// Runs one of NIO's HTTP decoders until the protocol is switched.
 ///
-/// NIO's own handler for that hands what follows the head on later, when it leaves the pipeline, and loses it when the peer
-/// ends its side meanwhile. Nor does the decoder bound everything that may stand before a head's end: empty lines, heads of
-/// informational answers, the phrase beside a status.
+/// NIO's own handler for that hands what follows the head on later, when it leaves the pipeline, and loses it when the
+/// peer ends its side meanwhile. Nor does the decoder bound everything that may stand before a head's end: empty lines,
+/// heads of informational answers, the phrase beside a status.
 final class HTTPHeadReader<Decoder: ByteToMessageDecoder>: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
@@ -80,7 +80,8 @@ final class HTTPHeadReader<Decoder: ByteToMessageDecoder>: ChannelInboundHandler
         context.fireUserInboundEventTriggered(HTTPBytesDecoded())
     }
 
-    /// The decoder leaves bytes of a field that is not whole, and all that follows the head when the protocol is switched.
+    /// The decoder leaves bytes of a field that is not whole, and all that follows the head when the protocol is
+    /// switched.
     private func decode(_ bytes: inout ByteBuffer, _ context: ChannelHandlerContext) throws {
         let before = bytes.readableBytes
         _ = try decoder.decode(context: context, buffer: &bytes)

@@ -18,8 +18,8 @@ struct PeerViolatedProtocol: Sendable {}
 /// An open WebSocket: translates between its messages and what `ConnectionHandler` reads and writes;
 /// `WebSocketStateMachine` decides.
 ///
-/// What one read brings goes up together, and a read that brings only control frames, or a part of a frame, as no bytes: that
-/// is a sign of life.
+/// What one read brings goes up together, and a read that brings only control frames, or a part of a frame, as no
+/// bytes: that is a sign of life.
 final class WebSocketHandler: ChannelDuplexHandler {
     typealias InboundIn = WebSocketFrame
     typealias InboundOut = ByteBuffer

@@ -4,7 +4,8 @@ import LifelineMessages
 import LifelineWellKnownTypes
 import TestProtos
 
-/// Compares what the hand-written wire reads with what the code reads that is generated from the same messages: the oracle.
+/// Compares what the hand-written wire reads with what the code reads that is generated from the same messages: the
+/// oracle.
 struct FrameOracle {
     /// What the two disagree about in the bytes of a frame.
     ///

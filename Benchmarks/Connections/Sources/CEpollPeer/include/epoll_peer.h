@@ -1,5 +1,5 @@
-// A client and a server of varint-delimited frames in C: a plain loop on epoll with reads and writes of up to 256 KiB, and
-// one copy of each message.
+// A client and a server of varint-delimited frames in C: a plain loop on epoll with reads and writes of up to 256 KiB,
+// and one copy of each message.
 #ifndef EPOLL_PEER_H
 #define EPOLL_PEER_H
 
@@ -10,8 +10,8 @@
 // Listens on 127.0.0.1. Returns the listener, or -1 with errno.
 int epoll_server_listen(uint16_t *port);
 
-// Serves connections until something fails, and returns errno. With `echoes`, every frame comes back; without, only empty
-// ones do, which tell a client that all before them has arrived.
+// Serves connections until something fails, and returns errno. With `echoes`, every frame comes back; without, only
+// empty ones do, which tell a client that all before them has arrived.
 int epoll_server_run(int listener, bool echoes);
 
 // When a run stops to send: after so long or so many messages, whichever comes first. 0: no such limit.
