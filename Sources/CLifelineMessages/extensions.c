@@ -271,7 +271,9 @@ static bool is_readable(const LifelineExtension *extension, const LifelineDecode
     uint64_t start[32];
     LifelineArena arena;
     lifeline_arena_init(&arena, start, sizeof start, 0);
-    arena.budget = lifeline_arena_budget(limit);
+    // lifeline_extension_read has the bytes in the same budget.
+    size_t byte_count = extension->count + LIFELINE_INPUT_SLOP;
+    arena.budget = lifeline_arena_budget(limit > byte_count ? limit - byte_count : 0);
     void *value = lifeline_message_create(extension->table, &arena);
     LifelineFailure failure;
     bool readable = value != NULL

@@ -29,15 +29,16 @@ LifelineExtension *_Nullable lifeline_add_extension(
     LifelineExtensions *extensions, LifelineArena *arena, const LifelineMessageTable *table, bool *added);
 
 // Reads all extensions of `message` that `types` know. Those that are not of their types are left out, as unknown
-// fields, unless `is_strict`. The cost is n log² n in the unknown fields. False when the arena's budget is exhausted, at
-// one that is too deep, or, when strict, at one that is not of its type.
+// fields, unless `is_strict`. The cost is n log² n in the unknown fields. False when the arena's budget is exhausted,
+// at one that is too deep, or, when strict, at one that is not of its type.
 bool lifeline_read_extensions(
     const LifelineMessageTable *table, const void *message, const LifelineTypes *types, bool is_strict,
     const LifelineDecodeOptions *options, LifelineArena *arena, LifelineExtensions *extensions,
     LifelineFailure *failure);
 
 // Writes extensions to the unknown fields of `message`, in place of those with the same numbers. One is written before
-// the first field that has a higher number. False, with nothing changed, when memory is exhausted.
+// the first field that has a higher number. Sorts `extensions`. False, with `message` as it was, when memory is
+// exhausted or an extension takes more than INT32_MAX bytes.
 bool lifeline_write_extensions(
     const LifelineMessageTable *table, void *message, LifelineExtensions *extensions, LifelineArena *arena,
     LifelineFailure *failure);

@@ -1,4 +1,4 @@
-// Writes the fields of a struct that a table describes, and finds them in the table. See lifeline_fields.h for reading.
+// Writes the fields of a struct that a table describes. See lifeline_fields.h for reading.
 #ifndef LIFELINE_FIELDS_INLINE_H
 #define LIFELINE_FIELDS_INLINE_H
 

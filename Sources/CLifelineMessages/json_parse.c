@@ -281,10 +281,11 @@ static bool parse_bytes(LifelineJSONParser *parser, void *value) {
 // MARK: Names
 
 // The index of the field with this name, or -1. Most fields come in the order of the table, and some are left out: the
-// first few from `guess` on are tried first.
+// first few from `guess` on are tried first, unless a name may be that of two fields.
 static int64_t find_field(const LifelineMessageTable *table, LifelineJSONString name, uint32_t guess) {
     enum { TRIES = 4 };
     uint32_t end = table->field_count - guess < TRIES ? table->field_count : guess + TRIES;
+    if ((table->flags & LIFELINE_MESSAGE_NEEDS_NAME_SEARCH) != 0) end = guess;
     for (uint32_t index = guess; index < end; index += 1) {
         if (lifeline_is_name(&table->names, 2 * index + 1, name.bytes, name.count)) return index;
     }
@@ -293,7 +294,7 @@ static int64_t find_field(const LifelineMessageTable *table, LifelineJSONString 
 
 // Takes the key of the field at `guess`, if it comes next, and the colon behind it.
 static bool take_key(LifelineJSONInput *input, const LifelineMessageTable *table, uint32_t guess) {
-    if (guess >= table->field_count || (table->flags & LIFELINE_MESSAGE_HAS_ESCAPED_NAMES) != 0) return false;
+    if (guess >= table->field_count || (table->flags & LIFELINE_MESSAGE_NEEDS_NAME_SEARCH) != 0) return false;
     LifelineName name = table->names.names[2 * guess + 1];
     const uint8_t *next = input->next;
     if ((size_t)(input->end - next) < (size_t)name.count + 3) return false;

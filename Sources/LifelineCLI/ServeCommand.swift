@@ -8,9 +8,9 @@ struct ServeCommand: AsyncParsableCommand {
         abstract: "Serves a room: echoes, ticks, a chat. `lifeline call` calls it.",
         discussion: """
             The service is sample.room.v1.Room of Protos/sample/room/v1/room.proto. Its clients have sessions, which \
-            outlive their connections: who loses one has two minutes, or --keep, to come back, and nothing is lost. \
-            Standard error tells who joins and leaves, and what is said. A visitor whose connection is slow holds nobody up, and \
-            misses what is said when more than 256 messages wait for it.
+            outlive their connections: a client that loses one has two minutes, or --keep, to come back, and nothing \
+            is lost. Standard error tells who joins and leaves, and what is said. A visitor whose connection is slow \
+            holds nobody up. It misses messages when more than 256 wait for it.
 
             An interrupt (SIGINT or SIGTERM) drains: no session begins any more, clients are told to come back after a pause, \
             what they have asked for is done, for --drain seconds at most, and then the command ends. A second interrupt ends it \

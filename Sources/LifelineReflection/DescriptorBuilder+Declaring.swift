@@ -176,8 +176,8 @@ extension DescriptorBuilder {
         }
     }
 
-    /// Checks that the fields of a message have different names in JSON, unless its JSON is best effort. The newer versions of
-    /// protoc check it as well.
+    /// Checks that the fields of a message have different names in JSON, unless its JSON is best effort. Newer versions
+    /// of protoc check it as well. They also compare the names that fields would have without `json_name`.
     private func checkJSONNames(of index: Int) throws(DescriptorError) {
         let message = storage.messages[index]
         // By their bytes: strings that differ in them may be equal.
@@ -354,8 +354,8 @@ extension DescriptorBuilder {
 }
 
 extension String {
-    /// A field's name as protoc makes it for JSON: without underscores, each letter behind one a capital. Code generation
-    /// leaves out the names that are so: `removeImpliedName` in its FileDescription.
+    /// A field's name as protoc makes it for JSON: without underscores, each letter behind one a capital. Code
+    /// generation leaves out the names that are so: `removeImpliedName` in its FileDescription.
     var camelCased: String {
         var name = ""
         var isCapital = false

@@ -45,10 +45,11 @@ public struct DescriptorPool: Sendable {
         for storage in linked where !storages.contains(where: { $0 === storage }) { storages.append(storage) }
     }
 
-    /// Adds the files of a set. They may stand in any order, and import those that the pool has. Files that the pool has
-    /// already are passed over.
+    /// Adds the files of a set. They may stand in any order, and import those that the pool has. Files that the pool
+    /// has already are passed over.
     ///
-    /// - Throws: ``DescriptorError``, which names the file and the declaration that is wrong. The pool is then as it was.
+    /// - Throws: ``DescriptorError``, which names the file and the declaration that is wrong. The pool is then as it
+    ///   was.
     public mutating func add(
         _ set: Google_Protobuf_FileDescriptorSet,
         limits: DescriptorLimits = DescriptorLimits()
@@ -163,19 +164,22 @@ extension DescriptorPool {
         return FieldDescriptor(storage: storage, index: index)
     }
 
-    /// The extension of a message with this number.
+    /// The extension of a message with this number. It is one of this very message, and not of another pool's with the
+    /// same name: only this one can be read and set.
     public func `extension`(of message: MessageDescriptor, number: Int) -> FieldDescriptor? {
         guard let number = Int32(exactly: number) else { return nil }
         let key = DescriptorStorage.ExtensionKey(message: message.fullName, number: number)
         for storage in storages {
-            if let index = storage.extensions[key] { return FieldDescriptor(storage: storage, index: index) }
+            guard let index = storage.extensions[key] else { continue }
+            let field = FieldDescriptor(storage: storage, index: index)
+            if field.containingType?.table == message.table { return field }
         }
         return nil
     }
 
-    /// All extensions of a message.
+    /// All extensions of a message. See ``extension(of:number:)``.
     public func extensions(of message: MessageDescriptor) -> [FieldDescriptor] {
-        extensions.filter { $0.containingType?.fullName == message.fullName }
+        extensions.filter { $0.containingType?.table == message.table }
     }
 
     /// All extensions of all messages.

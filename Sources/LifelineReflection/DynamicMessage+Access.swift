@@ -1,7 +1,7 @@
 internal import CLifelineMessages
 internal import LifelineMessages
 
-/// What reaches and checks fields, for what reads and changes them.
+/// Finds fields in messages and checks values, for the methods that read and change them.
 extension DynamicMessage {
     func field(named name: String) throws(MessageError) -> FieldDescriptor {
         if let field = descriptor.field(named: name) { return field }
@@ -76,7 +76,9 @@ extension DynamicMessage {
     }
 
     func messageType(of field: FieldDescriptor) -> MessageDescriptor {
-        guard let type = field.messageType else { preconditionFailure("\(field.fullName) has no type") }
+        guard let type = field.messageType else {
+            preconditionFailure("\(field.fullName) has no value: it is no message, or its type is not linked")
+        }
         return type
     }
 
@@ -86,7 +88,8 @@ extension DynamicMessage {
         return descriptor.table.pointee.fields + field.tableIndex
     }
 
-    /// An extension is the only field of a message of its own, which is decoded to read it: an empty one when it is absent.
+    /// An extension is the only field of a message of its own, which is decoded to read it: an empty one when it is
+    /// absent.
     func extensionContent(of field: FieldDescriptor) -> TableMessage {
         content.extensionContent(as: extensionTable(of: field))
     }

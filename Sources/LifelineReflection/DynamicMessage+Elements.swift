@@ -2,9 +2,10 @@ internal import CLifelineMessages
 public import LifelineMessages
 
 extension DynamicMessage {
-    /// The number of elements of a repeated field, or of entries of a map.
+    /// The number of elements of a repeated field, or of entries of a map; `field` must be one of the two.
     public func count(of field: FieldDescriptor) -> Int {
-        isUnusable(field) ? 0 : read(field) { $0.count(of: $1) }
+        precondition(field.isRepeated, "\(field.fullName) is no repeated field")
+        return isUnusable(field) ? 0 : read(field) { $0.count(of: $1) }
     }
 
     /// The element at `index` of a repeated field, which must be there.
@@ -80,10 +81,32 @@ extension DynamicMessage {
             throw MessageError(code: .unexpectedValue, message: "\(field.fullName) is no map.")
         }
         try check(key, for: keyField)
-        let indices = 0..<content.count(of: entry(of: field))
-        let index = indices.partitioningIndex { !mapEntry(of: field, at: $0)[keyField].precedes(key) }
-        let isFound = index < indices.upperBound && !key.precedes(mapEntry(of: field, at: index)[keyField])
-        return (mapped, (index, isFound))
+        let place =
+            switch key {
+            case .bool(let key): position(of: key, in: field)
+            case .int32(let key): position(of: key, in: field)
+            case .int64(let key): position(of: key, in: field)
+            case .uint32(let key): position(of: key, in: field)
+            case .uint64(let key): position(of: key, in: field)
+            case .string(let key): position(of: key, in: field)
+            default: preconditionFailure("A map has no keys of this type")
+            }
+        return (mapped, place)
+    }
+
+    /// Compares the keys as they are stored, because those that are not UTF-8 may read alike.
+    private func position<Key: MapKey>(of key: Key, in field: FieldDescriptor) -> (index: Int, isFound: Bool) {
+        let (entry, offset) = (entry(of: field), Int(messageType(of: field).table.pointee.fields[0].offset))
+        let stored = { [content] index in
+            content.withValue(of: entry, at: index) { place, _ in
+                place.load(as: UnsafeRawPointer.self).load(fromByteOffset: offset, as: Key._CValue.self)
+            }
+        }
+        return Key._withCValue(of: key) { sought in
+            let indices = 0..<content.count(of: entry)
+            let index = indices.partitioningIndex { !Key._precedes(stored($0), sought) }
+            return (index, index < indices.upperBound && !Key._precedes(sought, stored(index)))
+        }
     }
 
     mutating func insert(

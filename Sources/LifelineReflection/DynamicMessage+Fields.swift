@@ -2,11 +2,11 @@ internal import CLifelineMessages
 public import LifelineMessages
 
 extension DynamicMessage {
-    /// The value of the field with this name: its default when it is not set, and for a submessage an empty one. Nil when
-    /// the type has no such field.
+    /// The value of the field with this name: its default when it is not set, and for a submessage an empty one. Nil
+    /// when the type has no such field.
     ///
-    /// Setting nil clears the field. Setting a value of another type than the field's, or a field that does not exist, is a
-    /// mistake of the program and ends it; ``set(_:to:)-(String,_)`` throws instead.
+    /// Setting nil clears the field. Setting a value of another type than the field's, or a field that does not exist,
+    /// is a mistake of the program and ends it; ``set(_:to:)-(String,_)`` throws instead.
     public subscript(name: String) -> FieldValue? {
         get { descriptor.field(named: name).map { self[$0] } }
         set {
@@ -22,7 +22,9 @@ extension DynamicMessage {
     public subscript(number number: Int) -> FieldValue? { descriptor.field(number: number).map { self[$0] } }
 
     /// The value of a field, which must be of this message's type: its default when it is not set, and for a submessage
-    /// an empty one. The methods that take a `FieldDescriptor` accept extensions, too.
+    /// an empty one. The methods that take a `FieldDescriptor` accept extensions, too. But a message has no default
+    /// where its type is not linked: reading such an extension is a mistake of the program and ends it. ``has(_:)`` is
+    /// false for it.
     public subscript(field: FieldDescriptor) -> FieldValue {
         if let value = presentValue(of: field) { return value }
         if field.isMap { return .map([:]) }
@@ -54,10 +56,10 @@ extension DynamicMessage {
 
     /// Sets a field of this message's type. In a oneof, the other fields are cleared.
     ///
-    /// - Throws: `MessageError`: `unexpectedValue` for a value of another type than the field's, or a message with another
-    ///   descriptor, or a number that a closed enum does not declare; `unknownField` for a field of another message, and
-    ///   for an extension that cannot be used, as its number is over 536,870,911 or its type is not linked: such a one
-    ///   always reads as its default.
+    /// - Throws: `MessageError`: `unexpectedValue` for a value of another type than the field's, or a message with
+    ///   another descriptor, or a number that a closed enum does not declare; `unknownField` for a field of another
+    ///   message, and for an extension that cannot be used, as its number is over 536,870,911 or its type is not
+    ///   linked: such a one is never set.
     public mutating func set(_ field: FieldDescriptor, to value: FieldValue) throws(MessageError) {
         try checkMembership(of: field)
         switch value {
@@ -118,8 +120,8 @@ extension DynamicMessage {
     /// The field of a oneof that is set; nil when none is.
     public func presentField(of oneof: OneofDescriptor) -> FieldDescriptor? { oneof.fields.first(where: has) }
 
-    /// Calls `body` with a submessage, to be changed in place. A field that is not set is set first. When `body` throws, what
-    /// it has changed stays changed; but an extension is then as it was.
+    /// Calls `body` with a submessage, to be changed in place. A field that is not set is set first. When `body`
+    /// throws, what it has changed stays changed; but an extension is then as it was.
     ///
     /// - Throws: `MessageError` as ``set(_:to:)-(FieldDescriptor,_)`` does for a field that is no submessage;
     ///   `typeMismatch` when `body` replaces the submessage by one with another descriptor, which leaves it empty; and

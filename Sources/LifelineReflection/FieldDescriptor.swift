@@ -16,7 +16,7 @@ public struct FieldDescriptor: Hashable, Sendable {
     public var name: String { field.proto.name }
     /// The name with that of the message, or of the scope in which an extension is declared.
     public var fullName: String { storage.fullName(ofField: index) }
-    /// The name in JSON. That of an extension is not used there: its ``fullName`` is, in brackets.
+    /// The name in JSON. JSON names an extension by its ``fullName`` in brackets, and not by this.
     public var jsonName: String { field.jsonName }
     public var number: Int { Int(field.proto.number) }
     public var file: FileDescriptor { FileDescriptor(storage: storage, index: field.file) }

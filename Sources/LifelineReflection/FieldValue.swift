@@ -22,8 +22,8 @@ public enum FieldValue: Hashable, Sendable {
 }
 
 extension FieldValue {
-    /// Two values are equal when they are of the same case and have the same content. Strings are compared by their bytes, as keys of
-    /// maps are, and not by Swift's rules, for which "é" equals an "e" with an accent behind it.
+    /// Two values are equal when they are of the same case and have the same content. Strings are compared by their
+    /// bytes, as keys of maps are, and not by Swift's rules, for which "é" equals an "e" with an accent behind it.
     public static func == (left: FieldValue, right: FieldValue) -> Bool {
         switch (left, right) {
         case (.bool(let left), .bool(let right)): left == right
@@ -51,7 +51,8 @@ extension FieldValue {
         case .uint64(let value): hasher.combine(value)
         case .float(let value): hasher.combine(value)
         case .double(let value): hasher.combine(value)
-        // Its bytes: the hash of a string is the same for all texts that Unicode calls equal, and a map can have many of those.
+        // Its bytes: a string's own hash is the same for all texts that Unicode calls equal, of which a map can have
+        // many.
         case .string(var value):
             value.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
             hasher.combine(0xFF as UInt8)

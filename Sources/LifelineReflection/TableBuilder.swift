@@ -39,7 +39,10 @@ struct TableBuilder {
             if storage.messages[index].proto.options.mapEntry { flags |= LIFELINE_MESSAGE_MAP_ENTRY }
             if requiring.contains(index) { flags |= LIFELINE_MESSAGE_HAS_REQUIRED }
             if unchecked.contains(index) { flags |= LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT }
-            if fields.contains(where: \.jsonName.isEscapedInJSON) { flags |= LIFELINE_MESSAGE_HAS_ESCAPED_NAMES }
+            let hasSharedName = Set(fields.map { Array($0.jsonName.utf8) }).count < fields.count
+            if hasSharedName || fields.contains(where: \.jsonName.isEscapedInJSON) {
+                flags |= LIFELINE_MESSAGE_NEEDS_NAME_SEARCH
+            }
             if storage.messages[index].proto.options.messageSetWireFormat { flags |= LIFELINE_MESSAGE_SET }
             tables[position].flags = UInt32(flags)
         }
@@ -192,7 +195,7 @@ struct TableBuilder {
         var text: [UInt8] = []
         var order: [UInt32] = []
         var entries: [LifelineName] = []
-        // Fields have two names, of which the second is that in JSON.
+        // The names at even indices, and those at odd ones.
         var seen: [Set<[UInt8]>] = [[], []]
         for (index, name) in names.enumerated() {
             let offset = offsets[name] ?? text.count
@@ -201,8 +204,9 @@ struct TableBuilder {
                 text += name
                 text.append(0)
             }
+            let isFirst = seen[index % 2].insert(name).inserted
             let isSecondOfTwo = index % 2 == 1 && names[index - 1] == name
-            if !isSecondOfTwo, seen[index % 2].insert(name).inserted { order.append(UInt32(index)) }
+            if isFirst && !isSecondOfTwo { order.append(UInt32(index)) }
             entries.append(LifelineName(offset: UInt32(offset), count: UInt32(name.count)))
         }
         order.sort {

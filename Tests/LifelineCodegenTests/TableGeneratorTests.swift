@@ -262,8 +262,14 @@ import Testing
         #expect(text.contains(#"pb__m__name_text[] = "foo_bar\000fooBar\000b\000\042\077\000c";"#))
         #expect(text.contains("pb__m__name_entries[] = {{0, 7}, {8, 6}, {15, 1}, {17, 2}, {20, 1}, {20, 1}};"))
         #expect(text.contains("pb__m__name_order[] = {2, 4, 3, 1, 0};"))
-        #expect(text.contains(".flags = LIFELINE_MESSAGE_HAS_ESCAPED_NAMES,"))
-        #expect(try !source(proto3("int32 foo_bar = 1;")).contains("ESCAPED_NAMES"))
+        #expect(text.contains(".flags = LIFELINE_MESSAGE_NEEDS_NAME_SEARCH,"))
+        #expect(try !source(proto3("int32 foo_bar = 1;")).contains("NAME_SEARCH"))
+    }
+
+    @Test func theFirstFieldWithANameInJSONHasIt() throws {
+        let text = try source(#"syntax = "proto2"; message M { optional int32 a = 1; optional int32 a_ = 2; }"#)
+        #expect(text.contains(#"pb__m__name_text[] = "a\000a_";"#) && text.contains("pb__m__name_order[] = {0, 2};"))
+        #expect(text.contains(".flags = LIFELINE_MESSAGE_NEEDS_NAME_SEARCH,"))
     }
 
     @Test func codeNamesTheVersionThatItIsFor() throws {

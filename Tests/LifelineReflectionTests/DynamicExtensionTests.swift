@@ -159,6 +159,14 @@ import Testing
         #expect(message == DynamicMessage(type) && copy != message)
     }
 
+    @Test func clearingAnAbsentExtensionKeepsMemoryShared() throws {
+        let original = Extendable.with { $0.name = "a" }
+        let pool = DescriptorPool([Extendable.self, Test_Extending_Weight.self])
+        var view = DynamicMessage(original)
+        view.clear(try #require(pool.extension(named: "test.extending.a_bool")))
+        #expect(try view.message(as: Extendable.self)._message.fields == original._message.fields)
+    }
+
     @Test func mistakes() throws {
         var message = DynamicMessage(type)
         let code = { (body: () throws -> Void) in
@@ -185,6 +193,13 @@ import Testing
         #expect(!message.has(try field("weight")))
         #expect(throws: MessageError.self) { try message.checkExtensions(MessageRegistry(pool)) }
         try message.checkExtensions(MessageRegistry())
+    }
+
+    @Test func extensionsOfAnotherPoolAreNoneOfTheMessage() throws {
+        let linked = MessageDescriptor(Extendable.self)
+        #expect(linked.fullName == type.fullName && pool.extensions(of: type).count >= 3)
+        #expect(pool.extensions(of: linked) == [] && pool.extension(of: linked, number: 127) == nil)
+        #expect(pool.extension(of: type, number: 127)?.name == "weight")
     }
 
     // MARK: Custom options

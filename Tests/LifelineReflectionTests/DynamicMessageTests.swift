@@ -130,6 +130,11 @@ import Testing
             _ = message[field]
         }
         await #expect(processExitsWith: .failure) { _ = DynamicMessage(Test_Extending_Extensions_unit()) }
+        await #expect(processExitsWith: .failure) {
+            let message = DynamicMessage(Singular())
+            guard let field = message.descriptor.field(named: "a_double") else { return }
+            _ = message.count(of: field)
+        }
     }
 
     /// protoc accepts fields whose name in JSON is another field's in the file.
@@ -162,6 +167,73 @@ import Testing
         let lines = ["foo_bar: 1", "first: 2", "second: 3", "third_one: 4"]
         #expect(try DynamicMessage(type, textFormatString: lines.joined(separator: " ")) == message)
         #expect(try DynamicMessage(type, textFormatString: message.textFormatString()) == message)
+    }
+
+    /// protoc accepts that a name is one field's in the .proto file and another's in JSON, and two fields' in JSON.
+    @Test func theFirstFieldWithAnAmbiguousNameHasIt() throws {
+        for type in try Self.types("test.names.CWords") {
+            for json in [
+                #"{"bool":"a"}"#, #"{"errno":"b","bool":"a"}"#, #"{"bool":"a","errno":"b"}"#, #"{"int":"c","bool":"a"}"#,
+            ] {
+                let message = try DynamicMessage(type, jsonString: json)
+                #expect(message["bool"] == .string("a") && !message.has("bool_"), "\(json)")
+            }
+            #expect(try DynamicMessage(type, jsonString: #"{"bool_":"d"}"#)["bool_"] == .string("d"))
+        }
+    }
+
+    @Test func groupsAreNamedByTheirTypesInText() throws {
+        let file = Google_Protobuf_FileDescriptorProto.with { file in
+            (file.name, file.syntax) = ("test.proto", "proto2")
+            file.messageType = [
+                .with { type in
+                    type.name = "M"
+                    type.nestedType = [
+                        .with {
+                            $0.name = "Part"
+                            $0.field = [.init("a", 1)]
+                        }
+                    ]
+                    type.field = [.init("part", 1, .group, ".M.Part"), .init("other", 2)]
+                    type.field[1].jsonName = "part"
+                    type.options.deprecatedLegacyJsonFieldConflicts = true
+                }
+            ]
+        }
+        let type = try #require(try DescriptorPool(.of(file)).message(named: "M"))
+        var message = DynamicMessage(type)
+        try message.set("other", to: .int32(2))
+        try message.update(field("part", message)) { try $0.set("a", to: .int32(1)) }
+        let text = message.textFormatString()
+        #expect(text == "Part {\n  a: 1\n}\nother: 2\n")
+        #expect(try DynamicMessage(type, textFormatString: text) == message)
+        #expect(try DynamicMessage(type, textFormatString: "other: 2 part { a: 1 }") == message)
+    }
+
+    @Test func keysThatAreNotUTF8AreFoundByTheirBytes() throws {
+        let name = "test.scalars.proto3.MapKeys"
+        for type in try Self.types(name) {
+            let map = try #require(type.fields.first { $0.mapKey?.type == .string })
+            var source = DynamicMessage(type)
+            let (low, high) = (FieldValue.string("\u{1F600}"), FieldValue.string("z"))
+            var random = SeededGenerator(seed: 1)
+            let value = try Schemas.value(of: #require(map.mapValue), depth: 1, using: &random)
+            for key in [low, high] { try source.setValue(of: map, forKey: key, to: value) }
+            // "z" becomes FF, which is read as U+FFFD: lower than the other key as text, and higher as bytes.
+            let bytes = try source.serializedBytes().map { $0 == UInt8(ascii: "z") ? 0xFF : $0 }
+            var message = try DynamicMessage(
+                type,
+                serializedBytes: bytes,
+                options: DecodingOptions(validatesUTF8: false)
+            )
+            #expect(message.count(of: map) == 2)
+            #expect(message.value(of: map, forKey: low) == value && message.value(of: map, forKey: high) == nil)
+            #expect(message.value(of: map, forKey: .string("\u{FFFD}")) == nil)
+            try message.setValue(of: map, forKey: low, to: value)
+            #expect(message.count(of: map) == 2)
+            try message.setValue(of: map, forKey: .string("\u{FFFD}"), to: value)
+            #expect(message.count(of: map) == 3 && message.value(of: map, forKey: .string("\u{FFFD}")) == value)
+        }
     }
 
     @Test func textIsComparedByItsBytes() throws {

@@ -328,7 +328,8 @@ import Testing
         #expect((message != nil) == isValue)
     }
 
-    /// Texts that Unicode calls equal are different keys. With equal hashes, a map of them would take the square of their number.
+    /// Texts that Unicode calls equal are different keys. With equal hashes, a map of them would take the square of
+    /// their number.
     @Test func keysThatUnicodeCallsEqualHaveDifferentHashes() {
         let letters = ["\u{e9}", "e\u{301}"]
         let keys = (0..<1 << 16).map { bits in
@@ -338,7 +339,7 @@ import Testing
         #expect(Set(keys.map(\.hashValue)).count > keys.count / 2)
     }
 
-    /// A message with each of many extensions, in the worst orders, takes no square of their number.
+    /// A message with each of many extensions, in orders that make adding one expensive.
     @Test(arguments: [nil, 7] as [UInt64?]) func manyExtensions(seed: UInt64?) throws {
         let count = 10_000
         let pool = try DescriptorPool(
@@ -387,6 +388,10 @@ import Testing
             _ = try DynamicMessage(type, jsonString: twice, options: options)
         }
         #expect(error?.code == .duplicateField)
+
+        let text = order.map { "[test.e\($0)]: \($0 % 100)" }.joined(separator: " ")
+        let textOptions = TextFormatDecodingOptions(types: types)
+        #expect(try DynamicMessage(type, textFormatString: text, options: textOptions) == message)
     }
 
     /// Whatever the damage, a pool is made or an error thrown; and messages of the types that were made can be used.
@@ -406,6 +411,8 @@ import Testing
                 let input = random.bytes(Int.random(in: 0...40, using: &random))
                 guard let message = try? DynamicMessage(type, serializedBytes: input, partial: true) else { continue }
                 for field in type.fields { _ = message[field] }
+                for field in pool.extensions(of: type) where message.has(field) { _ = message[field] }
+                _ = message.presentExtensions(of: pool)
                 _ = try? message.jsonString()
                 _ = message.debugDescription
                 #expect(

@@ -18,11 +18,12 @@ struct NameTable {
             }
             self.names.append((offsets[Array(name.utf8)] ?? 0, name.utf8.count))
         }
-        // Fields have two names, of which the second is that in JSON.
+        // The names at even indices, and those at odd ones.
         var seen: [Set<[UInt8]>] = [[], []]
         order = names.indices.filter { index in
-            if index % 2 == 1, names[index - 1].utf8.elementsEqual(names[index].utf8) { return false }
-            return seen[index % 2].insert(Array(names[index].utf8)).inserted
+            let isFirst = seen[index % 2].insert(Array(names[index].utf8)).inserted
+            let isSecondOfTwo = index % 2 == 1 && names[index - 1].utf8.elementsEqual(names[index].utf8)
+            return isFirst && !isSecondOfTwo
         }.sorted {
             let (left, right) = (names[$0].utf8, names[$1].utf8)
             if left.count != right.count { return left.count < right.count }

@@ -52,7 +52,8 @@ struct TableGenerator {
         return printer.content
     }
 
-    /// `path` as part of a C identifier, different for different paths: what is no letter or digit stands in hexadecimal.
+    /// `path` as part of a C identifier, different for different paths: what is no letter or digit stands in
+    /// hexadecimal.
     static func identifier(of path: String) -> String {
         path.utf8.map { byte in
             let character = Character(Unicode.Scalar(byte))
@@ -150,7 +151,10 @@ struct TableGenerator {
         if schema.reachesRequiredField(message) { flags.append("LIFELINE_MESSAGE_HAS_REQUIRED") }
         if schema.reachesUncheckedText(message) { flags.append("LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT") }
         if message.options.messageSetWireFormat { flags.append("LIFELINE_MESSAGE_SET") }
-        if fields.contains(where: { $0.hasEscapedJSONName }) { flags.append("LIFELINE_MESSAGE_HAS_ESCAPED_NAMES") }
+        let hasSharedName = Set(fields.map { Array(($0.jsonName ?? "").utf8) }).count < fields.count
+        if hasSharedName || fields.contains(where: { $0.hasEscapedJSONName }) {
+            flags.append("LIFELINE_MESSAGE_NEEDS_NAME_SEARCH")
+        }
         printer.print(
             "const LifelineMessageTable \(prefix)__table = {",
             "    .full_name = \"\(message.fullName)\",",

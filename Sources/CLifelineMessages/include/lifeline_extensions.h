@@ -20,8 +20,8 @@ void *_Nullable lifeline_extension_read(
 typedef void (*LifelineExtensionVisit)(void *_Nullable context, const LifelineMessageTable *extension);
 
 // Calls `visit`, with the context of `types`, for each extension of `message` that `types` know and that
-// lifeline_extension_read finds, in the order of their numbers. One that takes more than `limit` bytes is passed over.
-// What this takes is freed before it returns. False when memory is exhausted.
+// lifeline_extension_read finds, in the order of their numbers. One that takes more than about `limit` bytes is passed
+// over. What this takes is freed before it returns. False when memory is exhausted.
 bool lifeline_extensions_present(
     const LifelineMessageTable *table, const void *message, const LifelineTypes *types, bool accept_malformed_text,
     size_t limit, LifelineExtensionVisit visit);

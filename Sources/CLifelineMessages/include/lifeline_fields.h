@@ -118,6 +118,8 @@ static inline bool lifeline_is_present(const LifelineField *field, const void *m
     return lifeline_is_present_as(field->presence, 0, field, message);
 }
 
+// MARK: Finding
+
 // The field with this number, or NULL.
 static inline const LifelineField *_Nullable lifeline_find_field(const LifelineMessageTable *table, uint32_t number) {
     uint32_t index = number - 1;  // 0 becomes the largest number, which no table has

@@ -80,8 +80,10 @@ typedef struct LifelineName {
 typedef struct LifelineNames {
     const char *text;
     const LifelineName *names;
-    // Indices in `names`: by length, then by bytes. Each name is there once. A name that one field has in the .proto file
-    // and another one in JSON is there for both, in this order.
+    // Indices in `names`: by length, then by bytes. Those of an enum are there once. A field has two indices: the even
+    // one of its name in the .proto file, and behind it the odd one of its name in JSON. Of fields, a name is there
+    // once for the first that has it in the .proto file, and behind that once for the first that has it in JSON, unless
+    // this is the same field.
     const uint32_t *order;
     uint32_t order_count;
 } LifelineNames;
@@ -121,7 +123,8 @@ enum {
     LIFELINE_MESSAGE_MAP_ENTRY = 1 << 0,
     LIFELINE_MESSAGE_HAS_REQUIRED = 1 << 1,  // it, or a message that can be reached from it, has a `required` field
     LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT = 1 << 2,  // likewise, a `string` without LIFELINE_FIELD_VALIDATE_UTF8
-    LIFELINE_MESSAGE_HAS_ESCAPED_NAMES = 1 << 3,   // some field's JSON name does not stand for itself in JSON
+    // The reader of JSON cannot guess which field comes next: a name in JSON has to be escaped, or two fields have it.
+    LIFELINE_MESSAGE_NEEDS_NAME_SEARCH = 1 << 3,
     LIFELINE_MESSAGE_SET = 1 << 4,  // message_set_wire_format: it has extensions only, encoded as items
 };
 

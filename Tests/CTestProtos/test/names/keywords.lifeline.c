@@ -150,7 +150,7 @@ static const LifelineField test__names__cwords_xfdd2ea6d__fields[] = {
 };
 static const char test__names__cwords_xfdd2ea6d__name_text[] = "and_eq\000andEq\000bool\000class\000co_await\000coAwait\000default\000int\000register\000struct\000errno\000linux\000NULL\000bool_\000size_t\000sizeT";
 static const LifelineName test__names__cwords_xfdd2ea6d__name_entries[] = {{0, 6}, {7, 5}, {13, 4}, {13, 4}, {18, 5}, {18, 5}, {24, 8}, {33, 7}, {41, 7}, {41, 7}, {49, 3}, {49, 3}, {53, 8}, {53, 8}, {62, 6}, {62, 6}, {69, 5}, {69, 5}, {75, 5}, {75, 5}, {81, 4}, {81, 4}, {86, 5}, {13, 4}, {92, 6}, {99, 5}};
-static const uint32_t test__names__cwords_xfdd2ea6d__name_order[] = {10, 20, 2, 23, 1, 22, 4, 16, 18, 25, 0, 24, 14, 7, 8, 6, 12};
+static const uint32_t test__names__cwords_xfdd2ea6d__name_order[] = {10, 20, 2, 1, 22, 4, 16, 18, 25, 0, 24, 14, 7, 8, 6, 12};
 const LifelineMessageTable test__names__cwords_xfdd2ea6d__table = {
     .full_name = "test.names.CWords",
     .default_instance = &test__names__cwords_xfdd2ea6d__default,
@@ -160,7 +160,7 @@ const LifelineMessageTable test__names__cwords_xfdd2ea6d__table = {
     .field_count = 13,
     .dense_count = 0,
     .size = sizeof(Test__Names__CWordsXfdd2ea6d),
-    .flags = LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT,
+    .flags = LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT | LIFELINE_MESSAGE_NEEDS_NAME_SEARCH,
     .dispatch = {
         [4] = LIFELINE_DISPATCH(BYTES, MARKED, 0x22, 1, offsetof(Test__Names__CWordsXfdd2ea6d, and_eq_4), offsetof(Test__Names__CWordsXfdd2ea6d, has_and_eq_4)),
         [9] = LIFELINE_DISPATCH(BYTES, MARKED, 0x4A, 1, offsetof(Test__Names__CWordsXfdd2ea6d, bool_9), offsetof(Test__Names__CWordsXfdd2ea6d, has_bool_9)),
@@ -175,7 +175,7 @@ const LifelineMessageTable test__names__cwords_xfdd2ea6d__table = {
         [30] = LIFELINE_DISPATCH(BYTES, MARKED, 0x2F2, 1, offsetof(Test__Names__CWordsXfdd2ea6d, int_46), offsetof(Test__Names__CWordsXfdd2ea6d, has_int_46)),
         [31] = LIFELINE_DISPATCH(BYTES, MARKED, 0x3FA, 1, offsetof(Test__Names__CWordsXfdd2ea6d, register_63), offsetof(Test__Names__CWordsXfdd2ea6d, has_register_63)),
     },
-    .names = {.text = test__names__cwords_xfdd2ea6d__name_text, .names = test__names__cwords_xfdd2ea6d__name_entries, .order = test__names__cwords_xfdd2ea6d__name_order, .order_count = 17},
+    .names = {.text = test__names__cwords_xfdd2ea6d__name_text, .names = test__names__cwords_xfdd2ea6d__name_entries, .order = test__names__cwords_xfdd2ea6d__name_order, .order_count = 16},
     .file = &lifeline_file_test_2fnames_2fkeywords,
 };
 
