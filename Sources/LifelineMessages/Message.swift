@@ -29,7 +29,7 @@ extension Message {
 
     /// A message with no field set. It takes no memory until one is.
     @inlinable public init() {
-        self.init(_message: _MessageReference(storage: nil, fields: Self._defaultFields))
+        self.init(_message: Self._emptyMessage)
     }
 
     /// A new message, made by `populate`.
@@ -54,6 +54,11 @@ extension Message {
     /// The struct that all messages without a set field share. It is never written to, because they have no storage.
     @inlinable static var _defaultFields: UnsafeMutablePointer<_Fields> {
         UnsafeMutableRawPointer(mutating: _table.pointee.default_instance).assumingMemoryBound(to: _Fields.self)
+    }
+
+    /// A message with no field set. For types that declare `init()` themselves.
+    @inlinable public static var _emptyMessage: _MessageReference<_Fields> {
+        _MessageReference(storage: nil, fields: _defaultFields)
     }
 
     /// A submessage of `parent`, or the default if there is none.
