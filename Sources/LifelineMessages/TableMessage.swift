@@ -223,6 +223,12 @@ extension UnsafePointer<_MessageTable> {
         return index < 0 ? nil : Int(index)
     }
 
+    /// The index of the field with this number.
+    package func fieldIndex(number: Int) -> Int? {
+        guard let number = UInt32(exactly: number), let found = lifeline_find_field(self, number) else { return nil }
+        return found - pointee.fields
+    }
+
     package func field(at index: Int) -> TableMessage.Field { pointee.fields + index }
 
     /// The name of a field in the .proto file.

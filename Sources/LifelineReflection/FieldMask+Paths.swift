@@ -8,6 +8,35 @@ extension Google_Protobuf_FieldMask {
         paths = RepeatedField(M._table.fields.indices.map { M._table.fieldName(at: $0) })
     }
 
+    /// A mask with the names of the fields of a message type that have these numbers.
+    ///
+    /// - Throws: `MessageError`: `unknownField` for a number that no field has.
+    public init<M: Message>(fieldNumbers: [Int], of: M.Type) throws(MessageError) {
+        self.init()
+        for number in fieldNumbers {
+            guard let index = M._table.fieldIndex(number: number) else {
+                throw MessageError(
+                    code: .unknownField,
+                    message: "\(M.protoMessageName) has no field with the number \(number)."
+                )
+            }
+            paths.append(M._table.fieldName(at: index))
+        }
+    }
+
+    /// Adds a path that leads to a field of a message type. See ``isValid(for:)``.
+    ///
+    /// - Throws: `MessageError`: `unknownField` for a path that does not. The mask is then as it was.
+    public mutating func addPath<M: Message>(_ path: String, of: M.Type) throws(MessageError) {
+        guard FieldPaths.areValid([path], for: M._table) else {
+            throw MessageError(
+                code: .unknownField,
+                message: "The path \(path.textFormatLiteral) leads to no field of \(M.protoMessageName)."
+            )
+        }
+        paths.append(path)
+    }
+
     /// The same fields, with each path once, sorted, and without paths that others cover: `a` covers `a.b`.
     public var canonical: Self { Self(FieldPaths(self)) }
 

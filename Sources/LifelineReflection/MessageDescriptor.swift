@@ -1,4 +1,3 @@
-internal import CLifelineMessages
 public import LifelineDescriptorTypes
 public import LifelineMessages
 
@@ -61,8 +60,7 @@ public struct MessageDescriptor: Hashable, Sendable {
 
     /// The field with this number.
     public func field(number: Int) -> FieldDescriptor? {
-        guard let number = UInt32(exactly: number), let found = lifeline_find_field(table, number) else { return nil }
-        return field(at: found - table.pointee.fields)
+        table.fieldIndex(number: number).map(field(at:))
     }
 
     /// The oneof with this name.

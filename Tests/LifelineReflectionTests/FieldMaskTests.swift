@@ -47,6 +47,24 @@ import Testing
         #expect(Google_Protobuf_FieldMask(allFieldsOf: Google_Protobuf_Timestamp.self) == mask("seconds nanos"))
     }
 
+    @Test func pathsComeFromTheNumbersOfFields() throws {
+        let mask = try Google_Protobuf_FieldMask(fieldNumbers: [2, 1], of: Google_Protobuf_Timestamp.self)
+        #expect(mask == ["nanos", "seconds"])
+        for number in [0, -1, 3, .min, .max, 1 << 32 + 1] {
+            #expect(throws: MessageError.self) {
+                try Google_Protobuf_FieldMask(fieldNumbers: [1, number], of: Google_Protobuf_Timestamp.self)
+            }
+        }
+    }
+
+    @Test func pathsAreCheckedAsTheyAreAdded() throws {
+        var mask = Google_Protobuf_FieldMask()
+        try mask.addPath("a_point.label", of: Singular.self)
+        #expect(throws: MessageError.self) { try mask.addPath("a_point.missing", of: Singular.self) }
+        #expect(throws: MessageError.self) { try mask.addPath("", of: Singular.self) }
+        #expect(mask == ["a_point.label"])
+    }
+
     // MARK: Messages
 
     private let full = Singular.with {
