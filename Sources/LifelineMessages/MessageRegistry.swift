@@ -91,7 +91,11 @@ public struct MessageRegistry: Sendable {
     }
 
     /// The linked type of the message with this full name, such as `google.protobuf.Timestamp`.
-    public subscript(name: String) -> (any Message.Type)? { storage?.messages[name]?.type }
+    public subscript(name: String) -> (any Message.Type)? {
+        // Strings that differ in their bytes may be equal.
+        guard let entry = storage?.messages[name], entry.name.utf8.elementsEqual(name.utf8) else { return nil }
+        return entry.type
+    }
 
     /// Adds the types of another registry. Of two with one name or number, the other's counts.
     public mutating func add(_ other: MessageRegistry) {

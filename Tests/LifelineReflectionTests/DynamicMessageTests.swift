@@ -505,7 +505,8 @@ import Testing
                 }
             ]
         }
-        let types = MessageRegistry(try DescriptorPool(.of(file)))
+        let pool = try DescriptorPool(.of(file))
+        let types = MessageRegistry(pool)
         let json = #"{"@type":"type.googleapis.com/test.M","a":5}"#
         let any = try Google_Protobuf_Any(jsonString: json, options: JSONDecodingOptions(types: types))
         #expect(any.value == [8, 5])
@@ -513,6 +514,14 @@ import Testing
         all.add(types)
         #expect(try any.jsonString(options: JSONEncodingOptions(types: all)) == json)
         #expect(throws: MessageError.self) { try any.jsonString() }
+
+        let unpacked = try DynamicMessage(unpackingAny: any, with: pool)
+        #expect(unpacked.descriptor.fullName == "test.M" && unpacked["a"] == .int32(5))
+        #expect(throws: MessageError.self) { try any.unpacked(with: types) }
+        let error = #expect(throws: MessageError.self) {
+            try DynamicMessage(unpackingAny: any, with: DescriptorPool([Google_Protobuf_Any.self]))
+        }
+        #expect(error?.code == .unknownMessageType && error?.message.contains("test.M") == true)
     }
 
     @Test func descriptionsShowTheType() throws {

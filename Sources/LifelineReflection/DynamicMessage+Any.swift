@@ -1,0 +1,24 @@
+public import LifelineMessages
+public import LifelineWellKnownTypes
+
+extension DynamicMessage {
+    /// The message that a `google.protobuf.Any` holds, with its descriptor of a pool.
+    ///
+    /// - Throws: `MessageError`: `unknownMessageType` when the pool does not have its type, or what decoding throws.
+    public init(
+        unpackingAny any: Google_Protobuf_Any,
+        with pool: DescriptorPool,
+        options: DecodingOptions = DecodingOptions()
+    ) throws(MessageError) {
+        let name = any.messageName
+        // Strings that differ in their bytes may be equal.
+        guard let type = pool.message(named: name), type.fullName.utf8.elementsEqual(name.utf8) else {
+            throw MessageError(
+                code: .unknownMessageType,
+                message:
+                    "This google.protobuf.Any holds a \(any.typeURL.textFormatLiteral), which is not in the pool."
+            )
+        }
+        try self.init(type, serializedBytes: any.value, options: options)
+    }
+}
