@@ -1,5 +1,6 @@
 import LifelineMessages
 import LifelineProtos
+import LifelineWellKnownTypes
 import Testing
 
 /// The README's code, as it stands there.
@@ -27,6 +28,18 @@ import Testing
         let read = try Sample_Chat_V1_ChatMessage(textFormatString: text)
         #expect(json.contains(#""author":{"name":"Ada"}"#) && text.contains(#"name: "Ada""#))
         #expect(again == message && read == message)
+    }
+
+    @Test func wellKnownTypes() throws {
+        let timestamp = Google_Protobuf_Timestamp.now()
+        let later = timestamp + .seconds(5)
+        #expect(later - timestamp == .seconds(5) && timestamp < later)
+        var object = Google_Protobuf_Struct()
+        object["tags"] = ["a", 1, nil]
+        #expect(try object.jsonString() == #"{"tags":["a",1,null]}"#)
+        let registry = MessageRegistry([Google_Protobuf_Struct.self])
+        let any = try Google_Protobuf_Any(packing: object)
+        #expect(try any.unpacked(with: registry) as? Google_Protobuf_Struct == object)
     }
 
     @Test func readingAndWritingWithoutCopies() throws {

@@ -60,7 +60,7 @@ import Testing
 
     @Test func fieldMasks() throws {
         var stored = Sample_Chat_V1_ChatMessage.with { $0.id = "1" }
-        let mask = Google_Protobuf_FieldMask.with { $0.paths = ["text", "author.name"] }
+        let mask: Google_Protobuf_FieldMask = ["text", "author.name"]
         guard mask.isValid(for: Sample_Chat_V1_ChatMessage.self) else { return }
         var reply = chatMessage
         reply.trim(keeping: mask)
