@@ -4,7 +4,7 @@
 public import CLifelineDescriptorTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// The version number of protocol compiler.
 @frozen public struct Google_Protobuf_Compiler_Version: LifelineMessages.Message {
@@ -51,11 +51,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// be empty for mainline stable releases.
     @inlinable public var suffix: String {
         get { _message.pointee.has_suffix != 0 ? _message.string(_message.pointee.suffix) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_suffix = 1
-            _message.assign(newValue, to: &fields.pointee.suffix)
-        }
+        set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Whether `suffix` is set.
     @inlinable public var hasSuffix: Bool { _message.pointee.has_suffix != 0 }
@@ -72,6 +68,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// An encoded CodeGeneratorRequest is written to the plugin's stdin.
@@ -81,33 +78,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// descriptor will be included in proto_file, below.
     @inlinable public var fileToGenerate: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.file_to_generate, count: _message.pointee.n_file_to_generate) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.file_to_generate = list._elements
-            fields.pointee.n_file_to_generate = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.file_to_generate, count: fields.pointee.n_file_to_generate, of: String.self)
-            (fields.pointee.file_to_generate, fields.pointee.n_file_to_generate) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.file_to_generate = list._elements
-                _message.fields.pointee.n_file_to_generate = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     /// The generator parameter passed on the command-line.
     @inlinable public var parameter: String {
         get { _message.pointee.has_parameter != 0 ? _message.string(_message.pointee.parameter) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_parameter = 1
-            _message.assign(newValue, to: &fields.pointee.parameter)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `parameter` is set.
     @inlinable public var hasParameter: Bool { _message.pointee.has_parameter != 0 }
@@ -140,23 +118,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// fully qualified.
     @inlinable public var protoFile: LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto>(_in: _message, _message.pointee.proto_file, count: _message.pointee.n_proto_file) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.proto_file = list._elements
-            fields.pointee.n_proto_file = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.proto_file, count: fields.pointee.n_proto_file, of: Google_Protobuf_FileDescriptorProto.self)
-            (fields.pointee.proto_file, fields.pointee.n_proto_file) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.proto_file = list._elements
-                _message.fields.pointee.n_proto_file = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     /// File descriptors with all options, including source-retention options.
@@ -164,44 +127,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// files_to_generate.
     @inlinable public var sourceFileDescriptors: LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto>(_in: _message, _message.pointee.source_file_descriptors, count: _message.pointee.n_source_file_descriptors) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.source_file_descriptors = list._elements
-            fields.pointee.n_source_file_descriptors = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.source_file_descriptors, count: fields.pointee.n_source_file_descriptors, of: Google_Protobuf_FileDescriptorProto.self)
-            (fields.pointee.source_file_descriptors, fields.pointee.n_source_file_descriptors) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.source_file_descriptors = list._elements
-                _message.fields.pointee.n_source_file_descriptors = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     /// The version number of protocol compiler.
     @inlinable public var compilerVersion: Google_Protobuf_Compiler_Version {
         _read { yield Google_Protobuf_Compiler_Version(_reading: _message.pointee.compiler_version, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.compiler_version = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.compiler_version == nil { fields.pointee.compiler_version = _message.create(Google_Protobuf_Compiler_Version.self) }
-            let original = fields.pointee.compiler_version
-            var lent = _message.lend(original, as: Google_Protobuf_Compiler_Version.self)
-            fields.pointee.compiler_version = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.compiler_version = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `compilerVersion` is set.
     @inlinable public var hasCompilerVersion: Bool { _message.pointee.compiler_version != nil }
@@ -213,6 +147,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// The plugin writes an encoded CodeGeneratorResponse to stdout.
@@ -227,11 +162,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// exiting with a non-zero status code.
     @inlinable public var error: String {
         get { _message.pointee.has_error != 0 ? _message.string(_message.pointee.error) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_error = 1
-            _message.assign(newValue, to: &fields.pointee.error)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `error` is set.
     @inlinable public var hasError: Bool { _message.pointee.has_error != 0 }
@@ -294,23 +225,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var file: LifelineMessages.RepeatedField<Google_Protobuf_Compiler_CodeGeneratorResponse.File> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Compiler_CodeGeneratorResponse.File>(_in: _message, _message.pointee.file, count: _message.pointee.n_file) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.file = list._elements
-            fields.pointee.n_file = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.file, count: fields.pointee.n_file, of: Google_Protobuf_Compiler_CodeGeneratorResponse.File.self)
-            (fields.pointee.file, fields.pointee.n_file) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.file = list._elements
-                _message.fields.pointee.n_file = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     /// Sync with code_generator.h.
@@ -356,11 +272,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         /// CodeGeneratorResponse before writing files to disk.
         @inlinable public var name: String {
             get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.has_name = 1
-                _message.assign(newValue, to: &fields.pointee.name)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Whether `name` is set.
         @inlinable public var hasName: Bool { _message.pointee.has_name != 0 }
@@ -411,11 +323,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         /// If |insertion_point| is present, |name| must also be present.
         @inlinable public var insertionPoint: String {
             get { _message.pointee.has_insertion_point != 0 ? _message.string(_message.pointee.insertion_point) : "" }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.has_insertion_point = 1
-                _message.assign(newValue, to: &fields.pointee.insertion_point)
-            }
+            set { _message.assign(newValue, to: 1, of: Self._table) }
         }
         /// Whether `insertionPoint` is set.
         @inlinable public var hasInsertionPoint: Bool { _message.pointee.has_insertion_point != 0 }
@@ -430,11 +338,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         /// The file contents.
         @inlinable public var content: String {
             get { _message.pointee.has_content != 0 ? _message.string(_message.pointee.content) : "" }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.has_content = 1
-                _message.assign(newValue, to: &fields.pointee.content)
-            }
+            set { _message.assign(newValue, to: 2, of: Self._table) }
         }
         /// Whether `content` is set.
         @inlinable public var hasContent: Bool { _message.pointee.has_content != 0 }
@@ -451,22 +355,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         /// into the code generation metadata for the generated files.
         @inlinable public var generatedCodeInfo: Google_Protobuf_GeneratedCodeInfo {
             _read { yield Google_Protobuf_GeneratedCodeInfo(_reading: _message.pointee.generated_code_info, in: _message) }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.generated_code_info = _message.copy(newValue)
-            }
-            _modify {
-                let fields = _mutableFields()
-                if fields.pointee.generated_code_info == nil { fields.pointee.generated_code_info = _message.create(Google_Protobuf_GeneratedCodeInfo.self) }
-                let original = fields.pointee.generated_code_info
-                var lent = _message.lend(original, as: Google_Protobuf_GeneratedCodeInfo.self)
-                fields.pointee.generated_code_info = nil
-                defer {
-                    let settled = _message.settle(&lent, from: original, as: Self._table)
-                    _message.fields.pointee.generated_code_info = settled
-                }
-                yield &lent
-            }
+            set { _message[message: 3, of: Self._table] = newValue }
+            _modify { yield &_message[message: 3, of: Self._table] }
         }
         /// Whether `generatedCodeInfo` is set.
         @inlinable public var hasGeneratedCodeInfo: Bool { _message.pointee.generated_code_info != nil }
@@ -478,6 +368,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__Compiler__CodeGeneratorResponse
@@ -485,5 +376,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

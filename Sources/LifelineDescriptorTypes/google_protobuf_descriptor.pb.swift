@@ -4,7 +4,7 @@
 public import CLifelineDescriptorTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// The full set of known editions.
 @frozen public enum Google_Protobuf_Edition: LifelineMessages.ProtobufEnum {
@@ -120,23 +120,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 @frozen public struct Google_Protobuf_FileDescriptorSet: LifelineMessages.Message {
     @inlinable public var file: LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto>(_in: _message, _message.pointee.file, count: _message.pointee.n_file) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.file = list._elements
-            fields.pointee.n_file = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.file, count: fields.pointee.n_file, of: Google_Protobuf_FileDescriptorProto.self)
-            (fields.pointee.file, fields.pointee.n_file) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.file = list._elements
-                _message.fields.pointee.n_file = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FileDescriptorSet
@@ -144,6 +129,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Describes a complete .proto file.
@@ -151,11 +137,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// file name, relative to root of source tree
     @inlinable public var name: String {
         get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_name = 1
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     @inlinable public var hasName: Bool { _message.pointee.has_name != 0 }
@@ -170,11 +152,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// e.g. "foo", "foo.bar", etc.
     @inlinable public var package: String {
         get { _message.pointee.has_package != 0 ? _message.string(_message.pointee.package) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_package = 1
-            _message.assign(newValue, to: &fields.pointee.package)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `package` is set.
     @inlinable public var hasPackage: Bool { _message.pointee.has_package != 0 }
@@ -189,196 +167,62 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Names of files imported by this file.
     @inlinable public var dependency: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.dependency, count: _message.pointee.n_dependency) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.dependency = list._elements
-            fields.pointee.n_dependency = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.dependency, count: fields.pointee.n_dependency, of: String.self)
-            (fields.pointee.dependency, fields.pointee.n_dependency) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.dependency = list._elements
-                _message.fields.pointee.n_dependency = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     /// Indexes of the public imported files in the dependency list above.
     @inlinable public var publicDependency: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.public_dependency, count: _message.pointee.n_public_dependency) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.public_dependency = list._elements
-            fields.pointee.n_public_dependency = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.public_dependency, count: fields.pointee.n_public_dependency, of: Int32.self)
-            (fields.pointee.public_dependency, fields.pointee.n_public_dependency) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.public_dependency = list._elements
-                _message.fields.pointee.n_public_dependency = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 9, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
     /// Indexes of the weak imported files in the dependency list.
     /// For Google-internal migration only. Do not use.
     @inlinable public var weakDependency: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.weak_dependency, count: _message.pointee.n_weak_dependency) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.weak_dependency = list._elements
-            fields.pointee.n_weak_dependency = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.weak_dependency, count: fields.pointee.n_weak_dependency, of: Int32.self)
-            (fields.pointee.weak_dependency, fields.pointee.n_weak_dependency) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.weak_dependency = list._elements
-                _message.fields.pointee.n_weak_dependency = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 10, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
     /// Names of files imported by this file purely for the purpose of providing
     /// option extensions. These are excluded from the dependency list above.
     @inlinable public var optionDependency: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.option_dependency, count: _message.pointee.n_option_dependency) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.option_dependency = list._elements
-            fields.pointee.n_option_dependency = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.option_dependency, count: fields.pointee.n_option_dependency, of: String.self)
-            (fields.pointee.option_dependency, fields.pointee.n_option_dependency) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.option_dependency = list._elements
-                _message.fields.pointee.n_option_dependency = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 13, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
     /// All top-level definitions in this file.
     @inlinable public var messageType: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto>(_in: _message, _message.pointee.message_type, count: _message.pointee.n_message_type) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.message_type = list._elements
-            fields.pointee.n_message_type = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.message_type, count: fields.pointee.n_message_type, of: Google_Protobuf_DescriptorProto.self)
-            (fields.pointee.message_type, fields.pointee.n_message_type) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.message_type = list._elements
-                _message.fields.pointee.n_message_type = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     @inlinable public var enumType: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto>(_in: _message, _message.pointee.enum_type, count: _message.pointee.n_enum_type) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.enum_type = list._elements
-            fields.pointee.n_enum_type = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.enum_type, count: fields.pointee.n_enum_type, of: Google_Protobuf_EnumDescriptorProto.self)
-            (fields.pointee.enum_type, fields.pointee.n_enum_type) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.enum_type = list._elements
-                _message.fields.pointee.n_enum_type = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var service: LifelineMessages.RepeatedField<Google_Protobuf_ServiceDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_ServiceDescriptorProto>(_in: _message, _message.pointee.service, count: _message.pointee.n_service) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.service = list._elements
-            fields.pointee.n_service = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.service, count: fields.pointee.n_service, of: Google_Protobuf_ServiceDescriptorProto.self)
-            (fields.pointee.service, fields.pointee.n_service) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.service = list._elements
-                _message.fields.pointee.n_service = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 5, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     @inlinable public var `extension`: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message, _message.pointee.extension, count: _message.pointee.n_extension) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.extension = list._elements
-            fields.pointee.n_extension = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.extension, count: fields.pointee.n_extension, of: Google_Protobuf_FieldDescriptorProto.self)
-            (fields.pointee.extension, fields.pointee.n_extension) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.extension = list._elements
-                _message.fields.pointee.n_extension = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 6, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
     @inlinable public var options: Google_Protobuf_FileOptions {
         _read { yield Google_Protobuf_FileOptions(_reading: _message.pointee.options, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.options = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.options == nil { fields.pointee.options = _message.create(Google_Protobuf_FileOptions.self) }
-            let original = fields.pointee.options
-            var lent = _message.lend(original, as: Google_Protobuf_FileOptions.self)
-            fields.pointee.options = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.options = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 7, of: Self._table] = newValue }
+        _modify { yield &_message[message: 7, of: Self._table] }
     }
     /// Whether `options` is set.
     @inlinable public var hasOptions: Bool { _message.pointee.options != nil }
@@ -391,22 +235,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// development tools.
     @inlinable public var sourceCodeInfo: Google_Protobuf_SourceCodeInfo {
         _read { yield Google_Protobuf_SourceCodeInfo(_reading: _message.pointee.source_code_info, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.source_code_info = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.source_code_info == nil { fields.pointee.source_code_info = _message.create(Google_Protobuf_SourceCodeInfo.self) }
-            let original = fields.pointee.source_code_info
-            var lent = _message.lend(original, as: Google_Protobuf_SourceCodeInfo.self)
-            fields.pointee.source_code_info = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.source_code_info = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 8, of: Self._table] = newValue }
+        _modify { yield &_message[message: 8, of: Self._table] }
     }
     /// Whether `sourceCodeInfo` is set.
     @inlinable public var hasSourceCodeInfo: Bool { _message.pointee.source_code_info != nil }
@@ -422,11 +252,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// developers should rely on the protoreflect APIs for their client language.
     @inlinable public var syntax: String {
         get { _message.pointee.has_syntax != 0 ? _message.string(_message.pointee.syntax) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_syntax = 1
-            _message.assign(newValue, to: &fields.pointee.syntax)
-        }
+        set { _message.assign(newValue, to: 11, of: Self._table) }
     }
     /// Whether `syntax` is set.
     @inlinable public var hasSyntax: Bool { _message.pointee.has_syntax != 0 }
@@ -460,17 +286,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Describes a message type.
 @frozen public struct Google_Protobuf_DescriptorProto: LifelineMessages.Message {
     @inlinable public var name: String {
         get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_name = 1
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     @inlinable public var hasName: Bool { _message.pointee.has_name != 0 }
@@ -484,148 +307,44 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message, _message.pointee.field, count: _message.pointee.n_field) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.field = list._elements
-            fields.pointee.n_field = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.field, count: fields.pointee.n_field, of: Google_Protobuf_FieldDescriptorProto.self)
-            (fields.pointee.field, fields.pointee.n_field) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.field = list._elements
-                _message.fields.pointee.n_field = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var `extension`: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message, _message.pointee.extension, count: _message.pointee.n_extension) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.extension = list._elements
-            fields.pointee.n_extension = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.extension, count: fields.pointee.n_extension, of: Google_Protobuf_FieldDescriptorProto.self)
-            (fields.pointee.extension, fields.pointee.n_extension) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.extension = list._elements
-                _message.fields.pointee.n_extension = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 5, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     @inlinable public var nestedType: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto>(_in: _message, _message.pointee.nested_type, count: _message.pointee.n_nested_type) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.nested_type = list._elements
-            fields.pointee.n_nested_type = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.nested_type, count: fields.pointee.n_nested_type, of: Google_Protobuf_DescriptorProto.self)
-            (fields.pointee.nested_type, fields.pointee.n_nested_type) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.nested_type = list._elements
-                _message.fields.pointee.n_nested_type = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var enumType: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto>(_in: _message, _message.pointee.enum_type, count: _message.pointee.n_enum_type) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.enum_type = list._elements
-            fields.pointee.n_enum_type = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.enum_type, count: fields.pointee.n_enum_type, of: Google_Protobuf_EnumDescriptorProto.self)
-            (fields.pointee.enum_type, fields.pointee.n_enum_type) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.enum_type = list._elements
-                _message.fields.pointee.n_enum_type = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     @inlinable public var extensionRange: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ExtensionRange> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ExtensionRange>(_in: _message, _message.pointee.extension_range, count: _message.pointee.n_extension_range) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.extension_range = list._elements
-            fields.pointee.n_extension_range = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.extension_range, count: fields.pointee.n_extension_range, of: Google_Protobuf_DescriptorProto.ExtensionRange.self)
-            (fields.pointee.extension_range, fields.pointee.n_extension_range) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.extension_range = list._elements
-                _message.fields.pointee.n_extension_range = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var oneofDecl: LifelineMessages.RepeatedField<Google_Protobuf_OneofDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_OneofDescriptorProto>(_in: _message, _message.pointee.oneof_decl, count: _message.pointee.n_oneof_decl) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.oneof_decl = list._elements
-            fields.pointee.n_oneof_decl = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.oneof_decl, count: fields.pointee.n_oneof_decl, of: Google_Protobuf_OneofDescriptorProto.self)
-            (fields.pointee.oneof_decl, fields.pointee.n_oneof_decl) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.oneof_decl = list._elements
-                _message.fields.pointee.n_oneof_decl = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 7, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
     @inlinable public var options: Google_Protobuf_MessageOptions {
         _read { yield Google_Protobuf_MessageOptions(_reading: _message.pointee.options, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.options = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.options == nil { fields.pointee.options = _message.create(Google_Protobuf_MessageOptions.self) }
-            let original = fields.pointee.options
-            var lent = _message.lend(original, as: Google_Protobuf_MessageOptions.self)
-            fields.pointee.options = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.options = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 6, of: Self._table] = newValue }
+        _modify { yield &_message[message: 6, of: Self._table] }
     }
     /// Whether `options` is set.
     @inlinable public var hasOptions: Bool { _message.pointee.options != nil }
@@ -634,46 +353,16 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var reservedRange: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ReservedRange> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ReservedRange>(_in: _message, _message.pointee.reserved_range, count: _message.pointee.n_reserved_range) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.reserved_range = list._elements
-            fields.pointee.n_reserved_range = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.reserved_range, count: fields.pointee.n_reserved_range, of: Google_Protobuf_DescriptorProto.ReservedRange.self)
-            (fields.pointee.reserved_range, fields.pointee.n_reserved_range) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.reserved_range = list._elements
-                _message.fields.pointee.n_reserved_range = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 8, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
     /// Reserved field names, which may not be used by fields in the same message.
     /// A given name may only be reserved once.
     @inlinable public var reservedName: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.reserved_name, count: _message.pointee.n_reserved_name) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.reserved_name = list._elements
-            fields.pointee.n_reserved_name = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.reserved_name, count: fields.pointee.n_reserved_name, of: String.self)
-            (fields.pointee.reserved_name, fields.pointee.n_reserved_name) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.reserved_name = list._elements
-                _message.fields.pointee.n_reserved_name = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 9, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
     /// Support for `export` and `local` keywords on enums.
@@ -721,22 +410,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
         @inlinable public var options: Google_Protobuf_ExtensionRangeOptions {
             _read { yield Google_Protobuf_ExtensionRangeOptions(_reading: _message.pointee.options, in: _message) }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.options = _message.copy(newValue)
-            }
-            _modify {
-                let fields = _mutableFields()
-                if fields.pointee.options == nil { fields.pointee.options = _message.create(Google_Protobuf_ExtensionRangeOptions.self) }
-                let original = fields.pointee.options
-                var lent = _message.lend(original, as: Google_Protobuf_ExtensionRangeOptions.self)
-                fields.pointee.options = nil
-                defer {
-                    let settled = _message.settle(&lent, from: original, as: Self._table)
-                    _message.fields.pointee.options = settled
-                }
-                yield &lent
-            }
+            set { _message[message: 2, of: Self._table] = newValue }
+            _modify { yield &_message[message: 2, of: Self._table] }
         }
         /// Whether `options` is set.
         @inlinable public var hasOptions: Bool { _message.pointee.options != nil }
@@ -748,6 +423,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     /// Range of reserved tag numbers. Reserved tag numbers may not be used by
@@ -787,6 +463,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__DescriptorProto
@@ -794,29 +471,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Google_Protobuf_ExtensionRangeOptions: LifelineMessages.Message {
     /// The parser stores options it doesn't recognize here. See above.
     @inlinable public var uninterpretedOption: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.uninterpreted_option = list._elements
-            fields.pointee.n_uninterpreted_option = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.uninterpreted_option, count: fields.pointee.n_uninterpreted_option, of: Google_Protobuf_UninterpretedOption.self)
-            (fields.pointee.uninterpreted_option, fields.pointee.n_uninterpreted_option) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.uninterpreted_option = list._elements
-                _message.fields.pointee.n_uninterpreted_option = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     /// For external users: DO NOT USE. We are in the process of open sourcing
@@ -824,44 +487,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// used externally.
     @inlinable public var declaration: LifelineMessages.RepeatedField<Google_Protobuf_ExtensionRangeOptions.Declaration> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_ExtensionRangeOptions.Declaration>(_in: _message, _message.pointee.declaration, count: _message.pointee.n_declaration) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.declaration = list._elements
-            fields.pointee.n_declaration = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.declaration, count: fields.pointee.n_declaration, of: Google_Protobuf_ExtensionRangeOptions.Declaration.self)
-            (fields.pointee.declaration, fields.pointee.n_declaration) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.declaration = list._elements
-                _message.fields.pointee.n_declaration = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     /// Any features defined in the specific edition.
     @inlinable public var features: Google_Protobuf_FeatureSet {
         _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.features = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.features == nil { fields.pointee.features = _message.create(Google_Protobuf_FeatureSet.self) }
-            let original = fields.pointee.features
-            var lent = _message.lend(original, as: Google_Protobuf_FeatureSet.self)
-            fields.pointee.features = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.features = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `features` is set.
     @inlinable public var hasFeatures: Bool { _message.pointee.features != nil }
@@ -929,11 +563,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         /// dot in front of the full name.
         @inlinable public var fullName: String {
             get { _message.pointee.has_full_name != 0 ? _message.string(_message.pointee.full_name) : "" }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.has_full_name = 1
-                _message.assign(newValue, to: &fields.pointee.full_name)
-            }
+            set { _message.assign(newValue, to: 1, of: Self._table) }
         }
         /// Whether `fullName` is set.
         @inlinable public var hasFullName: Bool { _message.pointee.has_full_name != 0 }
@@ -950,11 +580,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         /// and enums.
         @inlinable public var type: String {
             get { _message.pointee.has_type_3 != 0 ? _message.string(_message.pointee.type_3) : "" }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.has_type_3 = 1
-                _message.assign(newValue, to: &fields.pointee.type_3)
-            }
+            set { _message.assign(newValue, to: 2, of: Self._table) }
         }
         /// Whether `type` is set.
         @inlinable public var hasType: Bool { _message.pointee.has_type_3 != 0 }
@@ -1002,6 +628,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__ExtensionRangeOptions
@@ -1009,17 +636,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Describes a field within a message.
 @frozen public struct Google_Protobuf_FieldDescriptorProto: LifelineMessages.Message {
     @inlinable public var name: String {
         get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_name = 1
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     @inlinable public var hasName: Bool { _message.pointee.has_name != 0 }
@@ -1079,11 +703,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// namespace).
     @inlinable public var typeName: String {
         get { _message.pointee.has_type_name != 0 ? _message.string(_message.pointee.type_name) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_type_name = 1
-            _message.assign(newValue, to: &fields.pointee.type_name)
-        }
+        set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether `typeName` is set.
     @inlinable public var hasTypeName: Bool { _message.pointee.has_type_name != 0 }
@@ -1099,11 +719,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// resolved in the same manner as type_name.
     @inlinable public var extendee: String {
         get { _message.pointee.has_extendee != 0 ? _message.string(_message.pointee.extendee) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_extendee = 1
-            _message.assign(newValue, to: &fields.pointee.extendee)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `extendee` is set.
     @inlinable public var hasExtendee: Bool { _message.pointee.has_extendee != 0 }
@@ -1121,11 +737,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// For bytes, contains the C escaped value.  All bytes >= 128 are escaped.
     @inlinable public var defaultValue: String {
         get { _message.pointee.has_default_value != 0 ? _message.string(_message.pointee.default_value) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_default_value = 1
-            _message.assign(newValue, to: &fields.pointee.default_value)
-        }
+        set { _message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Whether `defaultValue` is set.
     @inlinable public var hasDefaultValue: Bool { _message.pointee.has_default_value != 0 }
@@ -1158,11 +770,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// it to camelCase.
     @inlinable public var jsonName: String {
         get { _message.pointee.has_json_name != 0 ? _message.string(_message.pointee.json_name) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_json_name = 1
-            _message.assign(newValue, to: &fields.pointee.json_name)
-        }
+        set { _message.assign(newValue, to: 9, of: Self._table) }
     }
     /// Whether `jsonName` is set.
     @inlinable public var hasJsonName: Bool { _message.pointee.has_json_name != 0 }
@@ -1176,22 +784,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var options: Google_Protobuf_FieldOptions {
         _read { yield Google_Protobuf_FieldOptions(_reading: _message.pointee.options, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.options = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.options == nil { fields.pointee.options = _message.create(Google_Protobuf_FieldOptions.self) }
-            let original = fields.pointee.options
-            var lent = _message.lend(original, as: Google_Protobuf_FieldOptions.self)
-            fields.pointee.options = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.options = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 7, of: Self._table] = newValue }
+        _modify { yield &_message[message: 7, of: Self._table] }
     }
     /// Whether `options` is set.
     @inlinable public var hasOptions: Bool { _message.pointee.options != nil }
@@ -1355,17 +949,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Describes a oneof.
 @frozen public struct Google_Protobuf_OneofDescriptorProto: LifelineMessages.Message {
     @inlinable public var name: String {
         get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_name = 1
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     @inlinable public var hasName: Bool { _message.pointee.has_name != 0 }
@@ -1379,22 +970,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var options: Google_Protobuf_OneofOptions {
         _read { yield Google_Protobuf_OneofOptions(_reading: _message.pointee.options, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.options = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.options == nil { fields.pointee.options = _message.create(Google_Protobuf_OneofOptions.self) }
-            let original = fields.pointee.options
-            var lent = _message.lend(original, as: Google_Protobuf_OneofOptions.self)
-            fields.pointee.options = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.options = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `options` is set.
     @inlinable public var hasOptions: Bool { _message.pointee.options != nil }
@@ -1406,17 +983,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Describes an enum type.
 @frozen public struct Google_Protobuf_EnumDescriptorProto: LifelineMessages.Message {
     @inlinable public var name: String {
         get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_name = 1
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     @inlinable public var hasName: Bool { _message.pointee.has_name != 0 }
@@ -1430,43 +1004,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var value: LifelineMessages.RepeatedField<Google_Protobuf_EnumValueDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumValueDescriptorProto>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.value = list._elements
-            fields.pointee.n_value = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.value, count: fields.pointee.n_value, of: Google_Protobuf_EnumValueDescriptorProto.self)
-            (fields.pointee.value, fields.pointee.n_value) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.value = list._elements
-                _message.fields.pointee.n_value = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var options: Google_Protobuf_EnumOptions {
         _read { yield Google_Protobuf_EnumOptions(_reading: _message.pointee.options, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.options = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.options == nil { fields.pointee.options = _message.create(Google_Protobuf_EnumOptions.self) }
-            let original = fields.pointee.options
-            var lent = _message.lend(original, as: Google_Protobuf_EnumOptions.self)
-            fields.pointee.options = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.options = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `options` is set.
     @inlinable public var hasOptions: Bool { _message.pointee.options != nil }
@@ -1478,46 +1023,16 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// overlap.
     @inlinable public var reservedRange: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto.EnumReservedRange> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto.EnumReservedRange>(_in: _message, _message.pointee.reserved_range, count: _message.pointee.n_reserved_range) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.reserved_range = list._elements
-            fields.pointee.n_reserved_range = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.reserved_range, count: fields.pointee.n_reserved_range, of: Google_Protobuf_EnumDescriptorProto.EnumReservedRange.self)
-            (fields.pointee.reserved_range, fields.pointee.n_reserved_range) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.reserved_range = list._elements
-                _message.fields.pointee.n_reserved_range = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     /// Reserved enum value names, which may not be reused. A given name may only
     /// be reserved once.
     @inlinable public var reservedName: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.reserved_name, count: _message.pointee.n_reserved_name) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.reserved_name = list._elements
-            fields.pointee.n_reserved_name = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.reserved_name, count: fields.pointee.n_reserved_name, of: String.self)
-            (fields.pointee.reserved_name, fields.pointee.n_reserved_name) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.reserved_name = list._elements
-                _message.fields.pointee.n_reserved_name = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     /// Support for `export` and `local` keywords on enums.
@@ -1574,6 +1089,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumDescriptorProto
@@ -1581,17 +1097,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Describes a value within an enum.
 @frozen public struct Google_Protobuf_EnumValueDescriptorProto: LifelineMessages.Message {
     @inlinable public var name: String {
         get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_name = 1
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     @inlinable public var hasName: Bool { _message.pointee.has_name != 0 }
@@ -1618,22 +1131,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var options: Google_Protobuf_EnumValueOptions {
         _read { yield Google_Protobuf_EnumValueOptions(_reading: _message.pointee.options, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.options = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.options == nil { fields.pointee.options = _message.create(Google_Protobuf_EnumValueOptions.self) }
-            let original = fields.pointee.options
-            var lent = _message.lend(original, as: Google_Protobuf_EnumValueOptions.self)
-            fields.pointee.options = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.options = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `options` is set.
     @inlinable public var hasOptions: Bool { _message.pointee.options != nil }
@@ -1645,17 +1144,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Describes a service.
 @frozen public struct Google_Protobuf_ServiceDescriptorProto: LifelineMessages.Message {
     @inlinable public var name: String {
         get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_name = 1
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     @inlinable public var hasName: Bool { _message.pointee.has_name != 0 }
@@ -1669,43 +1165,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var method: LifelineMessages.RepeatedField<Google_Protobuf_MethodDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_MethodDescriptorProto>(_in: _message, _message.pointee.method, count: _message.pointee.n_method) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.method = list._elements
-            fields.pointee.n_method = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.method, count: fields.pointee.n_method, of: Google_Protobuf_MethodDescriptorProto.self)
-            (fields.pointee.method, fields.pointee.n_method) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.method = list._elements
-                _message.fields.pointee.n_method = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var options: Google_Protobuf_ServiceOptions {
         _read { yield Google_Protobuf_ServiceOptions(_reading: _message.pointee.options, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.options = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.options == nil { fields.pointee.options = _message.create(Google_Protobuf_ServiceOptions.self) }
-            let original = fields.pointee.options
-            var lent = _message.lend(original, as: Google_Protobuf_ServiceOptions.self)
-            fields.pointee.options = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.options = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `options` is set.
     @inlinable public var hasOptions: Bool { _message.pointee.options != nil }
@@ -1717,17 +1184,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Describes a method of a service.
 @frozen public struct Google_Protobuf_MethodDescriptorProto: LifelineMessages.Message {
     @inlinable public var name: String {
         get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_name = 1
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     @inlinable public var hasName: Bool { _message.pointee.has_name != 0 }
@@ -1743,11 +1207,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// FieldDescriptorProto.type_name, but must refer to a message type.
     @inlinable public var inputType: String {
         get { _message.pointee.has_input_type != 0 ? _message.string(_message.pointee.input_type) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_input_type = 1
-            _message.assign(newValue, to: &fields.pointee.input_type)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `inputType` is set.
     @inlinable public var hasInputType: Bool { _message.pointee.has_input_type != 0 }
@@ -1761,11 +1221,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var outputType: String {
         get { _message.pointee.has_output_type != 0 ? _message.string(_message.pointee.output_type) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_output_type = 1
-            _message.assign(newValue, to: &fields.pointee.output_type)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether `outputType` is set.
     @inlinable public var hasOutputType: Bool { _message.pointee.has_output_type != 0 }
@@ -1779,22 +1235,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var options: Google_Protobuf_MethodOptions {
         _read { yield Google_Protobuf_MethodOptions(_reading: _message.pointee.options, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.options = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.options == nil { fields.pointee.options = _message.create(Google_Protobuf_MethodOptions.self) }
-            let original = fields.pointee.options
-            var lent = _message.lend(original, as: Google_Protobuf_MethodOptions.self)
-            fields.pointee.options = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.options = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 3, of: Self._table] = newValue }
+        _modify { yield &_message[message: 3, of: Self._table] }
     }
     /// Whether `options` is set.
     @inlinable public var hasOptions: Bool { _message.pointee.options != nil }
@@ -1834,6 +1276,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Google_Protobuf_FileOptions: LifelineMessages.Message {
@@ -1843,11 +1286,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// domain names.
     @inlinable public var javaPackage: String {
         get { _message.pointee.has_java_package != 0 ? _message.string(_message.pointee.java_package) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_java_package = 1
-            _message.assign(newValue, to: &fields.pointee.java_package)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `javaPackage` is set.
     @inlinable public var hasJavaPackage: Bool { _message.pointee.has_java_package != 0 }
@@ -1866,11 +1305,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// .proto file will be nested inside the single wrapper outer class.
     @inlinable public var javaOuterClassname: String {
         get { _message.pointee.has_java_outer_classname != 0 ? _message.string(_message.pointee.java_outer_classname) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_java_outer_classname = 1
-            _message.assign(newValue, to: &fields.pointee.java_outer_classname)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `javaOuterClassname` is set.
     @inlinable public var hasJavaOuterClassname: Bool { _message.pointee.has_java_outer_classname != 0 }
@@ -1960,11 +1395,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     ///   - Otherwise, the basename of the .proto file, without extension.
     @inlinable public var goPackage: String {
         get { _message.pointee.has_go_package != 0 ? _message.string(_message.pointee.go_package) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_go_package = 1
-            _message.assign(newValue, to: &fields.pointee.go_package)
-        }
+        set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Whether `goPackage` is set.
     @inlinable public var hasGoPackage: Bool { _message.pointee.has_go_package != 0 }
@@ -2061,11 +1492,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// generated classes from this .proto. There is no default.
     @inlinable public var objcClassPrefix: String {
         get { _message.pointee.has_objc_class_prefix != 0 ? _message.string(_message.pointee.objc_class_prefix) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_objc_class_prefix = 1
-            _message.assign(newValue, to: &fields.pointee.objc_class_prefix)
-        }
+        set { _message.assign(newValue, to: 12, of: Self._table) }
     }
     /// Whether `objcClassPrefix` is set.
     @inlinable public var hasObjcClassPrefix: Bool { _message.pointee.has_objc_class_prefix != 0 }
@@ -2080,11 +1507,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Namespace for generated classes; defaults to the package.
     @inlinable public var csharpNamespace: String {
         get { _message.pointee.has_csharp_namespace != 0 ? _message.string(_message.pointee.csharp_namespace) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_csharp_namespace = 1
-            _message.assign(newValue, to: &fields.pointee.csharp_namespace)
-        }
+        set { _message.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether `csharpNamespace` is set.
     @inlinable public var hasCsharpNamespace: Bool { _message.pointee.has_csharp_namespace != 0 }
@@ -2102,11 +1525,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// to prefix the types/symbols defined.
     @inlinable public var swiftPrefix: String {
         get { _message.pointee.has_swift_prefix != 0 ? _message.string(_message.pointee.swift_prefix) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_swift_prefix = 1
-            _message.assign(newValue, to: &fields.pointee.swift_prefix)
-        }
+        set { _message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `swiftPrefix` is set.
     @inlinable public var hasSwiftPrefix: Bool { _message.pointee.has_swift_prefix != 0 }
@@ -2122,11 +1541,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// from this .proto. Default is empty.
     @inlinable public var phpClassPrefix: String {
         get { _message.pointee.has_php_class_prefix != 0 ? _message.string(_message.pointee.php_class_prefix) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_php_class_prefix = 1
-            _message.assign(newValue, to: &fields.pointee.php_class_prefix)
-        }
+        set { _message.assign(newValue, to: 15, of: Self._table) }
     }
     /// Whether `phpClassPrefix` is set.
     @inlinable public var hasPhpClassPrefix: Bool { _message.pointee.has_php_class_prefix != 0 }
@@ -2143,11 +1558,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// determining the namespace.
     @inlinable public var phpNamespace: String {
         get { _message.pointee.has_php_namespace != 0 ? _message.string(_message.pointee.php_namespace) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_php_namespace = 1
-            _message.assign(newValue, to: &fields.pointee.php_namespace)
-        }
+        set { _message.assign(newValue, to: 16, of: Self._table) }
     }
     /// Whether `phpNamespace` is set.
     @inlinable public var hasPhpNamespace: Bool { _message.pointee.has_php_namespace != 0 }
@@ -2164,11 +1575,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// used for determining the namespace.
     @inlinable public var phpMetadataNamespace: String {
         get { _message.pointee.has_php_metadata_namespace != 0 ? _message.string(_message.pointee.php_metadata_namespace) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_php_metadata_namespace = 1
-            _message.assign(newValue, to: &fields.pointee.php_metadata_namespace)
-        }
+        set { _message.assign(newValue, to: 17, of: Self._table) }
     }
     /// Whether `phpMetadataNamespace` is set.
     @inlinable public var hasPhpMetadataNamespace: Bool { _message.pointee.has_php_metadata_namespace != 0 }
@@ -2185,11 +1592,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// determining the ruby package.
     @inlinable public var rubyPackage: String {
         get { _message.pointee.has_ruby_package != 0 ? _message.string(_message.pointee.ruby_package) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_ruby_package = 1
-            _message.assign(newValue, to: &fields.pointee.ruby_package)
-        }
+        set { _message.assign(newValue, to: 18, of: Self._table) }
     }
     /// Whether `rubyPackage` is set.
     @inlinable public var hasRubyPackage: Bool { _message.pointee.has_ruby_package != 0 }
@@ -2207,22 +1610,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// developers should rely on the protoreflect APIs for their client language.
     @inlinable public var features: Google_Protobuf_FeatureSet {
         _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.features = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.features == nil { fields.pointee.features = _message.create(Google_Protobuf_FeatureSet.self) }
-            let original = fields.pointee.features
-            var lent = _message.lend(original, as: Google_Protobuf_FeatureSet.self)
-            fields.pointee.features = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.features = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 19, of: Self._table] = newValue }
+        _modify { yield &_message[message: 19, of: Self._table] }
     }
     /// Whether `features` is set.
     @inlinable public var hasFeatures: Bool { _message.pointee.features != nil }
@@ -2233,23 +1622,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// See the documentation for the "Options" section above.
     @inlinable public var uninterpretedOption: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.uninterpreted_option = list._elements
-            fields.pointee.n_uninterpreted_option = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.uninterpreted_option, count: fields.pointee.n_uninterpreted_option, of: Google_Protobuf_UninterpretedOption.self)
-            (fields.pointee.uninterpreted_option, fields.pointee.n_uninterpreted_option) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.uninterpreted_option = list._elements
-                _message.fields.pointee.n_uninterpreted_option = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 20, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 20, of: Self._table] }
     }
 
     /// Generated classes can be optimized for speed or code size.
@@ -2288,6 +1662,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Google_Protobuf_MessageOptions: LifelineMessages.Message {
@@ -2420,22 +1795,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// developers should rely on the protoreflect APIs for their client language.
     @inlinable public var features: Google_Protobuf_FeatureSet {
         _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.features = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.features == nil { fields.pointee.features = _message.create(Google_Protobuf_FeatureSet.self) }
-            let original = fields.pointee.features
-            var lent = _message.lend(original, as: Google_Protobuf_FeatureSet.self)
-            fields.pointee.features = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.features = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 5, of: Self._table] = newValue }
+        _modify { yield &_message[message: 5, of: Self._table] }
     }
     /// Whether `features` is set.
     @inlinable public var hasFeatures: Bool { _message.pointee.features != nil }
@@ -2445,23 +1806,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The parser stores options it doesn't recognize here. See above.
     @inlinable public var uninterpretedOption: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.uninterpreted_option = list._elements
-            fields.pointee.n_uninterpreted_option = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.uninterpreted_option, count: fields.pointee.n_uninterpreted_option, of: Google_Protobuf_UninterpretedOption.self)
-            (fields.pointee.uninterpreted_option, fields.pointee.n_uninterpreted_option) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.uninterpreted_option = list._elements
-                _message.fields.pointee.n_uninterpreted_option = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 6, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__MessageOptions
@@ -2469,6 +1815,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Google_Protobuf_FieldOptions: LifelineMessages.Message {
@@ -2651,44 +1998,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var targets: LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.OptionTargetType> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.OptionTargetType>(_in: _message, _message.pointee.targets, count: _message.pointee.n_targets) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.targets = list._elements
-            fields.pointee.n_targets = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.targets, count: fields.pointee.n_targets, of: Google_Protobuf_FieldOptions.OptionTargetType.self)
-            (fields.pointee.targets, fields.pointee.n_targets) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.targets = list._elements
-                _message.fields.pointee.n_targets = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 9, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
     @inlinable public var editionDefaults: LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.EditionDefault> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.EditionDefault>(_in: _message, _message.pointee.edition_defaults, count: _message.pointee.n_edition_defaults) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.edition_defaults = list._elements
-            fields.pointee.n_edition_defaults = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.edition_defaults, count: fields.pointee.n_edition_defaults, of: Google_Protobuf_FieldOptions.EditionDefault.self)
-            (fields.pointee.edition_defaults, fields.pointee.n_edition_defaults) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.edition_defaults = list._elements
-                _message.fields.pointee.n_edition_defaults = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 10, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
     /// Any features defined in the specific edition.
@@ -2697,22 +2014,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// developers should rely on the protoreflect APIs for their client language.
     @inlinable public var features: Google_Protobuf_FeatureSet {
         _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.features = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.features == nil { fields.pointee.features = _message.create(Google_Protobuf_FeatureSet.self) }
-            let original = fields.pointee.features
-            var lent = _message.lend(original, as: Google_Protobuf_FeatureSet.self)
-            fields.pointee.features = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.features = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 11, of: Self._table] = newValue }
+        _modify { yield &_message[message: 11, of: Self._table] }
     }
     /// Whether `features` is set.
     @inlinable public var hasFeatures: Bool { _message.pointee.features != nil }
@@ -2721,22 +2024,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var featureSupport: Google_Protobuf_FieldOptions.FeatureSupport {
         _read { yield Google_Protobuf_FieldOptions.FeatureSupport(_reading: _message.pointee.feature_support, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.feature_support = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.feature_support == nil { fields.pointee.feature_support = _message.create(Google_Protobuf_FieldOptions.FeatureSupport.self) }
-            let original = fields.pointee.feature_support
-            var lent = _message.lend(original, as: Google_Protobuf_FieldOptions.FeatureSupport.self)
-            fields.pointee.feature_support = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.feature_support = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 12, of: Self._table] = newValue }
+        _modify { yield &_message[message: 12, of: Self._table] }
     }
     /// Whether `featureSupport` is set.
     @inlinable public var hasFeatureSupport: Bool { _message.pointee.feature_support != nil }
@@ -2746,23 +2035,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The parser stores options it doesn't recognize here. See above.
     @inlinable public var uninterpretedOption: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.uninterpreted_option = list._elements
-            fields.pointee.n_uninterpreted_option = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.uninterpreted_option, count: fields.pointee.n_uninterpreted_option, of: Google_Protobuf_UninterpretedOption.self)
-            (fields.pointee.uninterpreted_option, fields.pointee.n_uninterpreted_option) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.uninterpreted_option = list._elements
-                _message.fields.pointee.n_uninterpreted_option = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 13, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
     @frozen public enum CType: LifelineMessages.ProtobufEnum {
@@ -2925,11 +2199,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         /// Textproto value.
         @inlinable public var value: String {
             get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.has_value = 1
-                _message.assign(newValue, to: &fields.pointee.value)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Whether `value` is set.
         @inlinable public var hasValue: Bool { _message.pointee.has_value != 0 }
@@ -2946,6 +2216,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     /// Information about the support window of a feature.
@@ -2985,11 +2256,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         /// was marked deprecated in.
         @inlinable public var deprecationWarning: String {
             get { _message.pointee.has_deprecation_warning != 0 ? _message.string(_message.pointee.deprecation_warning) : "" }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.has_deprecation_warning = 1
-                _message.assign(newValue, to: &fields.pointee.deprecation_warning)
-            }
+            set { _message.assign(newValue, to: 2, of: Self._table) }
         }
         /// Whether `deprecationWarning` is set.
         @inlinable public var hasDeprecationWarning: Bool { _message.pointee.has_deprecation_warning != 0 }
@@ -3021,11 +2288,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         /// removed in.
         @inlinable public var removalError: String {
             get { _message.pointee.has_removal_error != 0 ? _message.string(_message.pointee.removal_error) : "" }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.has_removal_error = 1
-                _message.assign(newValue, to: &fields.pointee.removal_error)
-            }
+            set { _message.assign(newValue, to: 4, of: Self._table) }
         }
         /// Whether `removalError` is set.
         @inlinable public var hasRemovalError: Bool { _message.pointee.has_removal_error != 0 }
@@ -3042,6 +2305,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FieldOptions
@@ -3049,6 +2313,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Google_Protobuf_OneofOptions: LifelineMessages.Message {
@@ -3058,22 +2323,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// developers should rely on the protoreflect APIs for their client language.
     @inlinable public var features: Google_Protobuf_FeatureSet {
         _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.features = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.features == nil { fields.pointee.features = _message.create(Google_Protobuf_FeatureSet.self) }
-            let original = fields.pointee.features
-            var lent = _message.lend(original, as: Google_Protobuf_FeatureSet.self)
-            fields.pointee.features = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.features = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `features` is set.
     @inlinable public var hasFeatures: Bool { _message.pointee.features != nil }
@@ -3083,23 +2334,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The parser stores options it doesn't recognize here. See above.
     @inlinable public var uninterpretedOption: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.uninterpreted_option = list._elements
-            fields.pointee.n_uninterpreted_option = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.uninterpreted_option, count: fields.pointee.n_uninterpreted_option, of: Google_Protobuf_UninterpretedOption.self)
-            (fields.pointee.uninterpreted_option, fields.pointee.n_uninterpreted_option) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.uninterpreted_option = list._elements
-                _message.fields.pointee.n_uninterpreted_option = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__OneofOptions
@@ -3107,6 +2343,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Google_Protobuf_EnumOptions: LifelineMessages.Message {
@@ -3169,22 +2406,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// developers should rely on the protoreflect APIs for their client language.
     @inlinable public var features: Google_Protobuf_FeatureSet {
         _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.features = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.features == nil { fields.pointee.features = _message.create(Google_Protobuf_FeatureSet.self) }
-            let original = fields.pointee.features
-            var lent = _message.lend(original, as: Google_Protobuf_FeatureSet.self)
-            fields.pointee.features = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.features = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 3, of: Self._table] = newValue }
+        _modify { yield &_message[message: 3, of: Self._table] }
     }
     /// Whether `features` is set.
     @inlinable public var hasFeatures: Bool { _message.pointee.features != nil }
@@ -3194,23 +2417,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The parser stores options it doesn't recognize here. See above.
     @inlinable public var uninterpretedOption: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.uninterpreted_option = list._elements
-            fields.pointee.n_uninterpreted_option = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.uninterpreted_option, count: fields.pointee.n_uninterpreted_option, of: Google_Protobuf_UninterpretedOption.self)
-            (fields.pointee.uninterpreted_option, fields.pointee.n_uninterpreted_option) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.uninterpreted_option = list._elements
-                _message.fields.pointee.n_uninterpreted_option = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumOptions
@@ -3218,6 +2426,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Google_Protobuf_EnumValueOptions: LifelineMessages.Message {
@@ -3244,22 +2453,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// developers should rely on the protoreflect APIs for their client language.
     @inlinable public var features: Google_Protobuf_FeatureSet {
         _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.features = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.features == nil { fields.pointee.features = _message.create(Google_Protobuf_FeatureSet.self) }
-            let original = fields.pointee.features
-            var lent = _message.lend(original, as: Google_Protobuf_FeatureSet.self)
-            fields.pointee.features = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.features = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `features` is set.
     @inlinable public var hasFeatures: Bool { _message.pointee.features != nil }
@@ -3285,22 +2480,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Information about the support window of a feature value.
     @inlinable public var featureSupport: Google_Protobuf_FieldOptions.FeatureSupport {
         _read { yield Google_Protobuf_FieldOptions.FeatureSupport(_reading: _message.pointee.feature_support, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.feature_support = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.feature_support == nil { fields.pointee.feature_support = _message.create(Google_Protobuf_FieldOptions.FeatureSupport.self) }
-            let original = fields.pointee.feature_support
-            var lent = _message.lend(original, as: Google_Protobuf_FieldOptions.FeatureSupport.self)
-            fields.pointee.feature_support = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.feature_support = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 3, of: Self._table] = newValue }
+        _modify { yield &_message[message: 3, of: Self._table] }
     }
     /// Whether `featureSupport` is set.
     @inlinable public var hasFeatureSupport: Bool { _message.pointee.feature_support != nil }
@@ -3310,23 +2491,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The parser stores options it doesn't recognize here. See above.
     @inlinable public var uninterpretedOption: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.uninterpreted_option = list._elements
-            fields.pointee.n_uninterpreted_option = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.uninterpreted_option, count: fields.pointee.n_uninterpreted_option, of: Google_Protobuf_UninterpretedOption.self)
-            (fields.pointee.uninterpreted_option, fields.pointee.n_uninterpreted_option) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.uninterpreted_option = list._elements
-                _message.fields.pointee.n_uninterpreted_option = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumValueOptions
@@ -3334,6 +2500,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Google_Protobuf_ServiceOptions: LifelineMessages.Message {
@@ -3343,22 +2510,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// developers should rely on the protoreflect APIs for their client language.
     @inlinable public var features: Google_Protobuf_FeatureSet {
         _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.features = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.features == nil { fields.pointee.features = _message.create(Google_Protobuf_FeatureSet.self) }
-            let original = fields.pointee.features
-            var lent = _message.lend(original, as: Google_Protobuf_FeatureSet.self)
-            fields.pointee.features = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.features = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `features` is set.
     @inlinable public var hasFeatures: Bool { _message.pointee.features != nil }
@@ -3385,23 +2538,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The parser stores options it doesn't recognize here. See above.
     @inlinable public var uninterpretedOption: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.uninterpreted_option = list._elements
-            fields.pointee.n_uninterpreted_option = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.uninterpreted_option, count: fields.pointee.n_uninterpreted_option, of: Google_Protobuf_UninterpretedOption.self)
-            (fields.pointee.uninterpreted_option, fields.pointee.n_uninterpreted_option) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.uninterpreted_option = list._elements
-                _message.fields.pointee.n_uninterpreted_option = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__ServiceOptions
@@ -3409,6 +2547,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Google_Protobuf_MethodOptions: LifelineMessages.Message {
@@ -3448,22 +2587,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// developers should rely on the protoreflect APIs for their client language.
     @inlinable public var features: Google_Protobuf_FeatureSet {
         _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.features = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.features == nil { fields.pointee.features = _message.create(Google_Protobuf_FeatureSet.self) }
-            let original = fields.pointee.features
-            var lent = _message.lend(original, as: Google_Protobuf_FeatureSet.self)
-            fields.pointee.features = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.features = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `features` is set.
     @inlinable public var hasFeatures: Bool { _message.pointee.features != nil }
@@ -3473,23 +2598,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The parser stores options it doesn't recognize here. See above.
     @inlinable public var uninterpretedOption: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.uninterpreted_option = list._elements
-            fields.pointee.n_uninterpreted_option = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.uninterpreted_option, count: fields.pointee.n_uninterpreted_option, of: Google_Protobuf_UninterpretedOption.self)
-            (fields.pointee.uninterpreted_option, fields.pointee.n_uninterpreted_option) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.uninterpreted_option = list._elements
-                _message.fields.pointee.n_uninterpreted_option = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     /// Is this method side-effect-free (or safe in HTTP parlance), or idempotent,
@@ -3529,6 +2639,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// A message representing a option the parser does not recognize. This only
@@ -3540,34 +2651,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 @frozen public struct Google_Protobuf_UninterpretedOption: LifelineMessages.Message {
     @inlinable public var name: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption.NamePart> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption.NamePart>(_in: _message, _message.pointee.name, count: _message.pointee.n_name) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.name = list._elements
-            fields.pointee.n_name = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.name, count: fields.pointee.n_name, of: Google_Protobuf_UninterpretedOption.NamePart.self)
-            (fields.pointee.name, fields.pointee.n_name) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.name = list._elements
-                _message.fields.pointee.n_name = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     /// The value of the uninterpreted option, in whatever type the tokenizer
     /// identified it as during parsing. Exactly one of these should be set.
     @inlinable public var identifierValue: String {
         get { _message.pointee.has_identifier_value != 0 ? _message.string(_message.pointee.identifier_value) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_identifier_value = 1
-            _message.assign(newValue, to: &fields.pointee.identifier_value)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `identifierValue` is set.
     @inlinable public var hasIdentifierValue: Bool { _message.pointee.has_identifier_value != 0 }
@@ -3620,11 +2712,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var stringValue: [UInt8] {
         get { _message.pointee.has_string_value != 0 ? _message.bytes(_message.pointee.string_value) : [] }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_string_value = 1
-            _message.assign(newValue, to: &fields.pointee.string_value)
-        }
+        set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether `stringValue` is set.
     @inlinable public var hasStringValue: Bool { _message.pointee.has_string_value != 0 }
@@ -3638,11 +2726,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aggregateValue: String {
         get { _message.pointee.has_aggregate_value != 0 ? _message.string(_message.pointee.aggregate_value) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_aggregate_value = 1
-            _message.assign(newValue, to: &fields.pointee.aggregate_value)
-        }
+        set { _message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Whether `aggregateValue` is set.
     @inlinable public var hasAggregateValue: Bool { _message.pointee.has_aggregate_value != 0 }
@@ -3662,11 +2746,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @frozen public struct NamePart: LifelineMessages.Message {
         @inlinable public var namePart: String {
             get { _message.pointee.has_name_part != 0 ? _message.string(_message.pointee.name_part) : "" }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.has_name_part = 1
-                _message.assign(newValue, to: &fields.pointee.name_part)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Whether `namePart` is set.
         @inlinable public var hasNamePart: Bool { _message.pointee.has_name_part != 0 }
@@ -3696,6 +2776,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__UninterpretedOption
@@ -3703,6 +2784,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// TODO Enums in C++ gencode (and potentially other languages) are
@@ -4056,6 +3138,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FeatureSet
@@ -4063,6 +3146,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// A compiled specification for the defaults of a set of features.  These
@@ -4072,23 +3156,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 @frozen public struct Google_Protobuf_FeatureSetDefaults: LifelineMessages.Message {
     @inlinable public var defaults: LifelineMessages.RepeatedField<Google_Protobuf_FeatureSetDefaults.FeatureSetEditionDefault> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FeatureSetDefaults.FeatureSetEditionDefault>(_in: _message, _message.pointee.defaults, count: _message.pointee.n_defaults) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.defaults = list._elements
-            fields.pointee.n_defaults = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.defaults, count: fields.pointee.n_defaults, of: Google_Protobuf_FeatureSetDefaults.FeatureSetEditionDefault.self)
-            (fields.pointee.defaults, fields.pointee.n_defaults) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.defaults = list._elements
-                _message.fields.pointee.n_defaults = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     /// The minimum supported edition (inclusive) when this was constructed.
@@ -4142,22 +3211,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         /// Defaults of features that can be overridden in this edition.
         @inlinable public var overridableFeatures: Google_Protobuf_FeatureSet {
             _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.overridable_features, in: _message) }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.overridable_features = _message.copy(newValue)
-            }
-            _modify {
-                let fields = _mutableFields()
-                if fields.pointee.overridable_features == nil { fields.pointee.overridable_features = _message.create(Google_Protobuf_FeatureSet.self) }
-                let original = fields.pointee.overridable_features
-                var lent = _message.lend(original, as: Google_Protobuf_FeatureSet.self)
-                fields.pointee.overridable_features = nil
-                defer {
-                    let settled = _message.settle(&lent, from: original, as: Self._table)
-                    _message.fields.pointee.overridable_features = settled
-                }
-                yield &lent
-            }
+            set { _message[message: 1, of: Self._table] = newValue }
+            _modify { yield &_message[message: 1, of: Self._table] }
         }
         /// Whether `overridableFeatures` is set.
         @inlinable public var hasOverridableFeatures: Bool { _message.pointee.overridable_features != nil }
@@ -4167,22 +3222,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         /// Defaults of features that can't be overridden in this edition.
         @inlinable public var fixedFeatures: Google_Protobuf_FeatureSet {
             _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.fixed_features, in: _message) }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.fixed_features = _message.copy(newValue)
-            }
-            _modify {
-                let fields = _mutableFields()
-                if fields.pointee.fixed_features == nil { fields.pointee.fixed_features = _message.create(Google_Protobuf_FeatureSet.self) }
-                let original = fields.pointee.fixed_features
-                var lent = _message.lend(original, as: Google_Protobuf_FeatureSet.self)
-                fields.pointee.fixed_features = nil
-                defer {
-                    let settled = _message.settle(&lent, from: original, as: Self._table)
-                    _message.fields.pointee.fixed_features = settled
-                }
-                yield &lent
-            }
+            set { _message[message: 2, of: Self._table] = newValue }
+            _modify { yield &_message[message: 2, of: Self._table] }
         }
         /// Whether `fixedFeatures` is set.
         @inlinable public var hasFixedFeatures: Bool { _message.pointee.fixed_features != nil }
@@ -4194,6 +3235,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FeatureSetDefaults
@@ -4201,6 +3243,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Encapsulates information about the original source file from which a
@@ -4251,23 +3294,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     ///   be recorded in the future.
     @inlinable public var location: LifelineMessages.RepeatedField<Google_Protobuf_SourceCodeInfo.Location> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_SourceCodeInfo.Location>(_in: _message, _message.pointee.location, count: _message.pointee.n_location) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.location = list._elements
-            fields.pointee.n_location = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.location, count: fields.pointee.n_location, of: Google_Protobuf_SourceCodeInfo.Location.self)
-            (fields.pointee.location, fields.pointee.n_location) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.location = list._elements
-                _message.fields.pointee.n_location = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     @frozen public struct Location: LifelineMessages.Message {
@@ -4296,23 +3324,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         /// of the label to the terminating semicolon).
         @inlinable public var path: LifelineMessages.RepeatedField<Int32> {
             _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.path, count: _message.pointee.n_path) }
-            set {
-                let fields = _mutableFields()
-                let list = _message.copy(newValue)
-                fields.pointee.path = list._elements
-                fields.pointee.n_path = list.count
-            }
-            _modify {
-                let fields = _mutableFields()
-                var list = _message.lend(fields.pointee.path, count: fields.pointee.n_path, of: Int32.self)
-                (fields.pointee.path, fields.pointee.n_path) = (nil, 0)
-                defer {
-                    _message.settle(&list, as: Self._table)
-                    _message.fields.pointee.path = list._elements
-                    _message.fields.pointee.n_path = list.count
-                }
-                yield &list
-            }
+            set { _message[collection: 0, of: Self._table] = newValue }
+            _modify { yield &_message[collection: 0, of: Self._table] }
         }
 
         /// Always has exactly three or four elements: start line, start column,
@@ -4322,23 +3335,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         /// 1 to each before displaying to a user.
         @inlinable public var span: LifelineMessages.RepeatedField<Int32> {
             _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.span, count: _message.pointee.n_span) }
-            set {
-                let fields = _mutableFields()
-                let list = _message.copy(newValue)
-                fields.pointee.span = list._elements
-                fields.pointee.n_span = list.count
-            }
-            _modify {
-                let fields = _mutableFields()
-                var list = _message.lend(fields.pointee.span, count: fields.pointee.n_span, of: Int32.self)
-                (fields.pointee.span, fields.pointee.n_span) = (nil, 0)
-                defer {
-                    _message.settle(&list, as: Self._table)
-                    _message.fields.pointee.span = list._elements
-                    _message.fields.pointee.n_span = list.count
-                }
-                yield &list
-            }
+            set { _message[collection: 1, of: Self._table] = newValue }
+            _modify { yield &_message[collection: 1, of: Self._table] }
         }
 
         /// If this SourceCodeInfo represents a complete declaration, these are any
@@ -4390,11 +3388,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         ///   // ignored detached comments.
         @inlinable public var leadingComments: String {
             get { _message.pointee.has_leading_comments != 0 ? _message.string(_message.pointee.leading_comments) : "" }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.has_leading_comments = 1
-                _message.assign(newValue, to: &fields.pointee.leading_comments)
-            }
+            set { _message.assign(newValue, to: 2, of: Self._table) }
         }
         /// Whether `leadingComments` is set.
         @inlinable public var hasLeadingComments: Bool { _message.pointee.has_leading_comments != 0 }
@@ -4408,11 +3402,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
         @inlinable public var trailingComments: String {
             get { _message.pointee.has_trailing_comments != 0 ? _message.string(_message.pointee.trailing_comments) : "" }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.has_trailing_comments = 1
-                _message.assign(newValue, to: &fields.pointee.trailing_comments)
-            }
+            set { _message.assign(newValue, to: 3, of: Self._table) }
         }
         /// Whether `trailingComments` is set.
         @inlinable public var hasTrailingComments: Bool { _message.pointee.has_trailing_comments != 0 }
@@ -4426,23 +3416,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
         @inlinable public var leadingDetachedComments: LifelineMessages.RepeatedField<String> {
             _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.leading_detached_comments, count: _message.pointee.n_leading_detached_comments) }
-            set {
-                let fields = _mutableFields()
-                let list = _message.copy(newValue)
-                fields.pointee.leading_detached_comments = list._elements
-                fields.pointee.n_leading_detached_comments = list.count
-            }
-            _modify {
-                let fields = _mutableFields()
-                var list = _message.lend(fields.pointee.leading_detached_comments, count: fields.pointee.n_leading_detached_comments, of: String.self)
-                (fields.pointee.leading_detached_comments, fields.pointee.n_leading_detached_comments) = (nil, 0)
-                defer {
-                    _message.settle(&list, as: Self._table)
-                    _message.fields.pointee.leading_detached_comments = list._elements
-                    _message.fields.pointee.n_leading_detached_comments = list.count
-                }
-                yield &list
-            }
+            set { _message[collection: 4, of: Self._table] = newValue }
+            _modify { yield &_message[collection: 4, of: Self._table] }
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__SourceCodeInfo__LocationX0ffa7e84
@@ -4450,6 +3425,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__SourceCodeInfo
@@ -4457,6 +3433,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Describes the relationship between generated code and its original source
@@ -4467,23 +3444,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// of its generating .proto file.
     @inlinable public var annotation: LifelineMessages.RepeatedField<Google_Protobuf_GeneratedCodeInfo.Annotation> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_GeneratedCodeInfo.Annotation>(_in: _message, _message.pointee.annotation, count: _message.pointee.n_annotation) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.annotation = list._elements
-            fields.pointee.n_annotation = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.annotation, count: fields.pointee.n_annotation, of: Google_Protobuf_GeneratedCodeInfo.Annotation.self)
-            (fields.pointee.annotation, fields.pointee.n_annotation) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.annotation = list._elements
-                _message.fields.pointee.n_annotation = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     @frozen public struct Annotation: LifelineMessages.Message {
@@ -4491,33 +3453,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         /// is formatted the same as SourceCodeInfo.Location.path.
         @inlinable public var path: LifelineMessages.RepeatedField<Int32> {
             _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.path, count: _message.pointee.n_path) }
-            set {
-                let fields = _mutableFields()
-                let list = _message.copy(newValue)
-                fields.pointee.path = list._elements
-                fields.pointee.n_path = list.count
-            }
-            _modify {
-                let fields = _mutableFields()
-                var list = _message.lend(fields.pointee.path, count: fields.pointee.n_path, of: Int32.self)
-                (fields.pointee.path, fields.pointee.n_path) = (nil, 0)
-                defer {
-                    _message.settle(&list, as: Self._table)
-                    _message.fields.pointee.path = list._elements
-                    _message.fields.pointee.n_path = list.count
-                }
-                yield &list
-            }
+            set { _message[collection: 0, of: Self._table] = newValue }
+            _modify { yield &_message[collection: 0, of: Self._table] }
         }
 
         /// Identifies the filesystem path to the original source .proto.
         @inlinable public var sourceFile: String {
             get { _message.pointee.has_source_file != 0 ? _message.string(_message.pointee.source_file) : "" }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.has_source_file = 1
-                _message.assign(newValue, to: &fields.pointee.source_file)
-            }
+            set { _message.assign(newValue, to: 1, of: Self._table) }
         }
         /// Whether `sourceFile` is set.
         @inlinable public var hasSourceFile: Bool { _message.pointee.has_source_file != 0 }
@@ -4610,6 +3553,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__GeneratedCodeInfo
@@ -4617,5 +3561,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

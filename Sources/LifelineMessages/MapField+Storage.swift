@@ -22,11 +22,11 @@ extension MapField {
 
     @inlinable func key(at position: Int) -> Key._CValue {
         defer { extendLifetime(_storage) }
-        return _entries.unsafelyUnwrapped[position].load(fromByteOffset: Self.keyOffset, as: Key._CValue.self)
+        return _elements.unsafelyUnwrapped[position].load(fromByteOffset: Self.keyOffset, as: Key._CValue.self)
     }
 
     @inlinable func valuePointer(at position: Int) -> UnsafeMutablePointer<Value._CValue> {
-        (_entries.unsafelyUnwrapped[position] + Self.valueOffset).assumingMemoryBound(to: Value._CValue.self)
+        (_elements.unsafelyUnwrapped[position] + Self.valueOffset).assumingMemoryBound(to: Value._CValue.self)
     }
 
     @inlinable func value(at position: Int) -> Value {
@@ -60,7 +60,7 @@ extension MapField {
     @inlinable mutating func insert(_ key: Key, _ value: Value, at position: Int) {
         let entry = withStorage { Self.makeEntry(Key._store(key, in: $0), Value._store(value, in: $0), in: $0) }
         reserve(count + 1)
-        let gap = _entries.unsafelyUnwrapped + position
+        let gap = _elements.unsafelyUnwrapped + position
         (gap + 1).update(from: gap, count: count - position)
         gap.pointee = entry
         _count += 1
@@ -90,17 +90,17 @@ extension MapField {
 
     @inlinable mutating func reserve(_ capacity: Int) {
         let stride = MemoryLayout<UnsafeMutableRawPointer>.stride
-        let reserved = withStorage { $0.reserve(_entries, count: count, capacity: capacity, stride: stride) }
-        _entries = reserved.assumingMemoryBound(to: UnsafeMutableRawPointer.self)
+        let reserved = withStorage { $0.reserve(_elements, count: count, capacity: capacity, stride: stride) }
+        _elements = reserved.assumingMemoryBound(to: UnsafeMutableRawPointer.self)
     }
 
     /// A deep copy, in `storage`.
-    @inlinable func _copied(into storage: _MessageStorage) -> MapField {
-        var copy = MapField(_storage: storage, entries: nil, count: 0)
+    @inlinable public func _copied(into storage: _MessageStorage) -> MapField {
+        var copy = MapField(_storage: storage, elements: nil, count: 0)
         guard let _storage, count > 0 else { return copy }
         defer { extendLifetime(_storage) }
         copy.reserve(count)
-        let copies = copy._entries.unsafelyUnwrapped
+        let copies = copy._elements.unsafelyUnwrapped
         copy.withStorage { target in
             for position in 0..<count {
                 let key = Key._copy(key(at: position), from: _storage, into: target)

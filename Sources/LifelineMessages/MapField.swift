@@ -14,23 +14,25 @@ public protocol MapKey: FieldElement {
 /// behind the new one, one pointer each. `Dictionary(map)` makes a dictionary. Only `map[key, default: value]` changes
 /// a message in place; `map[key]` copies it.
 @frozen public struct MapField<Key: MapKey, Value: FieldElement>: @unchecked Sendable {
-    // @unchecked Sendable for the same reason as _MessageReference: `_entries` points into `_storage`, and is written
+    // @unchecked Sendable for the same reason as _MessageReference: `_elements` points into `_storage`, and is written
     // to only while `self` holds the one reference to it. Keys and values are Sendable themselves. See
     // docs/message-memory.md.
-
-    @usableFromInline typealias Entries = UnsafeMutablePointer<UnsafeMutableRawPointer>
 
     /// Nil until the first entry is added.
     public var _storage: _MessageStorage?
     /// Pointers to entry structs, which begin with a ProtobufCMessage. Preceded by a LifelineArrayHeader.
-    @usableFromInline var _entries: Entries?
+    public var _elements: UnsafeMutablePointer<UnsafeMutableRawPointer>?
     @usableFromInline var _count: Int
     /// The number of entries.
     @inlinable public var count: Int { _count }
 
-    @inlinable init(_storage: _MessageStorage?, entries: Entries?, count: Int) {
+    @inlinable public init(
+        _storage: _MessageStorage?,
+        elements: UnsafeMutablePointer<UnsafeMutableRawPointer>?,
+        count: Int
+    ) {
         self._storage = _storage
-        self._entries = entries
+        self._elements = elements
         self._count = count
     }
 
@@ -40,26 +42,18 @@ public protocol MapKey: FieldElement {
         entries: UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>?,
         count: Int
     ) {
-        self.init(_storage: parent.storage, entries: Self.untyped(entries), count: count)
-    }
-
-    /// The entries with their type in the C struct of the message. For generated code.
-    @inlinable public func _typedEntries<Entry>() -> UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>? {
-        UnsafeMutableRawPointer(_entries)?.assumingMemoryBound(to: UnsafeMutablePointer<Entry>?.self)
-    }
-
-    @inlinable static func untyped<Entry>(
-        _ entries: UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>?
-    ) -> Entries? {
-        UnsafeMutableRawPointer(entries)?.assumingMemoryBound(to: UnsafeMutableRawPointer.self)
+        let elements = UnsafeMutableRawPointer(entries)?.assumingMemoryBound(to: UnsafeMutableRawPointer.self)
+        self.init(_storage: parent.storage, elements: elements, count: count)
     }
 }
+
+extension MapField: _FieldCollection {}
 
 // MARK: - Dictionary
 
 extension MapField {
     @inlinable public init() {
-        self.init(_storage: nil, entries: nil, count: 0)
+        self.init(_storage: nil, elements: nil, count: 0)
     }
 
     /// A map of `pairs`. If a key occurs more than once, its last value counts.
@@ -123,7 +117,7 @@ extension MapField {
         guard let position = find(key).position else { return nil }
         makeUnique()
         let old = value(at: position)
-        let gap = _entries.unsafelyUnwrapped + position
+        let gap = _elements.unsafelyUnwrapped + position
         gap.update(from: gap + 1, count: count - position - 1)
         _count -= 1
         return old

@@ -14,7 +14,7 @@ where _CValue == UnsafeMutablePointer<_Fields>? {
     /// The struct that protoc-gen-c made.
     associatedtype _Fields
 
-    /// A message with no field set.
+    /// A message with no field set. It takes no memory until one is.
     init()
 
     // For generated code.
@@ -26,11 +26,6 @@ where _CValue == UnsafeMutablePointer<_Fields>? {
 extension Message {
     /// The full name of the message type, such as `google.protobuf.Timestamp`.
     public static var protoMessageName: String { String(cString: _table.pointee.full_name) }
-
-    /// A message with no field set. It takes no memory until one is.
-    @inlinable public init() {
-        self.init(_message: Self._emptyMessage)
-    }
 
     /// A new message, made by `populate`.
     @inlinable public static func with<Failure: Error>(
@@ -56,7 +51,8 @@ extension Message {
         UnsafeMutableRawPointer(mutating: _table.pointee.default_instance).assumingMemoryBound(to: _Fields.self)
     }
 
-    /// A message with no field set. For types that declare `init()` themselves.
+    /// What `init()` has. Each type declares that itself: Swift would otherwise prefer an initializer of an extension
+    /// whose parameters all have defaults.
     @inlinable public static var _emptyMessage: _MessageReference<_Fields> {
         _MessageReference(storage: nil, fields: _defaultFields)
     }

@@ -35,112 +35,138 @@ extension _MessageReference {
     }
 }
 
-// MARK: - Strings and bytes
+// MARK: - Singular fields
 
+// Generated code names a field by its index in the message's table, which says where the field is in the struct and what
+// makes it present. What all fields need is written here once, because the compiler takes longer for each line of
+// generated code.
 extension _MessageReference {
-    /// A string or bytes field with nothing in it.
-    @inlinable public var emptyBytes: _BytesValue { _BytesValue(len: 0, data: nil) }
-
-    @inlinable public func assign(_ text: String, to value: inout _BytesValue) {
-        text.withUTF8Bytes { bytes in withStorage { $0.assign(bytes, to: &value) } }
+    @inlinable @inline(__always) public mutating func assign(
+        _ text: String,
+        to index: Int,
+        of table: UnsafePointer<_MessageTable>
+    ) {
+        let place = makePresent(table.pointee.fields + index, of: table, as: _BytesValue.self)
+        text.withUTF8Bytes { bytes in withStorage { $0.assign(bytes, to: &place.pointee) } }
     }
 
-    @inlinable public func assign(_ bytes: [UInt8], to value: inout _BytesValue) {
-        bytes.withUnsafeBufferPointer { bytes in withStorage { $0.assign(bytes, to: &value) } }
+    @inlinable @inline(__always) public mutating func assign(
+        _ bytes: [UInt8],
+        to index: Int,
+        of table: UnsafePointer<_MessageTable>
+    ) {
+        let place = makePresent(table.pointee.fields + index, of: table, as: _BytesValue.self)
+        bytes.withUnsafeBufferPointer { bytes in withStorage { $0.assign(bytes, to: &place.pointee) } }
+    }
+
+    /// A submessage. Changing it in place makes it present.
+    @inlinable public subscript<M: Message>(message index: Int, of table: UnsafePointer<_MessageTable>) -> M {
+        _read {
+            let field = table.pointee.fields + index
+            let isPresent = lifeline_is_present(field, fields)
+            yield M(_reading: isPresent ? place(of: field, as: M._CValue.self).pointee : nil, in: self)
+        }
+        @inline(__always) set {
+            let place = makePresent(table.pointee.fields + index, of: table, as: M._CValue.self)
+            place.pointee = withStorage { M._store(newValue, in: $0) }
+        }
+        _modify {
+            let field = table.pointee.fields + index
+            let place = makePresent(field, of: table, as: M._CValue.self)
+            var (message, lent) = withStorage { M._lend(&place.pointee, from: $0) }
+            defer {
+                let settled = withStorage { M._settle(&message, lent, from: $0) }
+                if let settled {
+                    self.place(of: field, as: M._CValue.self).pointee = settled
+                } else {
+                    _ = mutableFields(as: table)
+                    self.place(of: field, as: M._CValue.self).pointee = withStorage { M._store(message, in: $0) }
+                }
+            }
+            yield &message
+        }
+    }
+
+    /// Makes a field present, after the struct was made writable. Returns the place of its value.
+    @inlinable @inline(__always) mutating func makePresent<Value>(
+        _ field: UnsafePointer<LifelineField>,
+        of table: UnsafePointer<_MessageTable>,
+        as: Value.Type
+    ) -> UnsafeMutablePointer<Value> {
+        let fields = mutableFields(as: table)
+        lifeline_make_present(field, fields)
+        return place(of: field, as: Value.self)
+    }
+
+    @inlinable @inline(__always) func place<Value>(
+        of field: UnsafePointer<LifelineField>,
+        as: Value.Type
+    ) -> UnsafeMutablePointer<Value> {
+        (UnsafeMutableRawPointer(fields) + Int(field.pointee.offset)).assumingMemoryBound(to: Value.self)
     }
 }
 
-// MARK: - Submessages
+// MARK: - Repeated fields and maps
+
+/// A repeated field or a map, for this library: what both have in common in the struct of a message.
+public protocol _FieldCollection {
+    /// An element in memory; of a map, a pointer to an entry.
+    associatedtype _CElement
+    var _storage: _MessageStorage? { get set }
+    var _elements: UnsafeMutablePointer<_CElement>? { get }
+    var count: Int { get }
+    init(_storage: _MessageStorage?, elements: UnsafeMutablePointer<_CElement>?, count: Int)
+    func _copied(into storage: _MessageStorage) -> Self
+}
 
 extension _MessageReference {
-    /// A new message in this one's arena, with no field set.
-    @inlinable public func create<M: Message>(_: M.Type) -> UnsafeMutablePointer<M._Fields> {
-        withStorage { $0.create(M._table) }.assumingMemoryBound(to: M._Fields.self)
+    @inlinable public subscript<Collection: _FieldCollection>(
+        collection index: Int,
+        of table: UnsafePointer<_MessageTable>
+    ) -> Collection {
+        _read { yield collection(table.pointee.fields + index, in: storage) }
+        set {
+            _ = mutableFields(as: table)
+            store(newValue._copied(into: storage.unsafelyUnwrapped), in: table.pointee.fields + index)
+        }
+        _modify {
+            _ = mutableFields(as: table)
+            let field = table.pointee.fields + index
+            var lent: Collection = collection(field, in: withStorage { $0.lend() })
+            store(Collection(_storage: nil, elements: nil, count: 0), in: field)
+            defer {
+                if !withStorage({ $0.takeBack(&lent._storage) }) {
+                    leaveLoan(as: table)
+                    lent = lent._copied(into: storage.unsafelyUnwrapped)
+                }
+                store(lent, in: field)
+            }
+            yield &lent
+        }
     }
 
-    /// A deep copy of `message` in this one's arena.
-    @inlinable public func copy<M: Message>(_ message: M) -> UnsafeMutablePointer<M._Fields>? {
-        withStorage { M._store(message, in: $0) }
+    /// The elements that the struct has.
+    @inlinable @inline(__always) func collection<Collection: _FieldCollection>(
+        _ field: UnsafePointer<LifelineField>,
+        in storage: _MessageStorage?
+    ) -> Collection {
+        let elements = place(of: field, as: UnsafeMutablePointer<Collection._CElement>?.self).pointee
+        return Collection(_storage: storage, elements: elements, count: lifeline_count(field, fields))
     }
 
-    /// Lends a submessage, to be changed in place. `settle` ends the loan.
-    @inlinable public func lend<M: Message>(_ fields: UnsafeMutablePointer<M._Fields>?, as: M.Type) -> M {
-        M(_message: _MessageReference<M._Fields>(storage: withStorage { $0.lend() }, fields: fields.unsafelyUnwrapped))
-    }
-
-    /// Ends the loan of `message`, which was lent with its fields at `lent`.
-    ///
-    /// - Parameter table: the table of this message, the owner.
-    /// - Returns: The submessage's fields, in the arena of this message.
-    @inlinable @inline(__always) public mutating func settle<M: Message>(
-        _ message: inout M,
-        from lent: UnsafeMutablePointer<M._Fields>?,
-        as table: UnsafePointer<_MessageTable>
-    ) -> UnsafeMutablePointer<M._Fields>? {
-        if message._message.fields == lent, withStorage({ $0.takeBack(&message._message.storage) }) { return lent }
-        leaveLoan(as: table)
-        return copy(message)
+    /// Makes the struct's elements those of a collection in this message's arena.
+    @inlinable @inline(__always) func store<Collection: _FieldCollection>(
+        _ collection: Collection,
+        in field: UnsafePointer<LifelineField>
+    ) {
+        place(of: field, as: UnsafeMutablePointer<Collection._CElement>?.self).pointee = collection._elements
+        let quantifier = UnsafeMutableRawPointer(fields) + Int(field.pointee.quantifier_offset)
+        quantifier.storeBytes(of: collection.count, as: Int.self)
     }
 
     /// Settles a loan whose child was replaced, and makes this message writable for a copy of the new child.
     @usableFromInline mutating func leaveLoan(as table: UnsafePointer<_MessageTable>) {
         withStorage { $0.settleWithoutLoan() }
         _ = mutableFields(as: table)
-    }
-}
-
-// MARK: - Repeated fields
-
-extension _MessageReference {
-    /// A deep copy of `list` in this message's arena.
-    @inlinable public func copy<Element>(_ list: RepeatedField<Element>) -> RepeatedField<Element> {
-        list._copied(into: storage.unsafelyUnwrapped)
-    }
-
-    /// Lends a repeated field, to be changed in place. `settle` ends the loan.
-    @inlinable public func lend<Element: FieldElement>(
-        _ elements: UnsafeMutablePointer<Element._CValue>?,
-        count: Int,
-        of: Element.Type
-    ) -> RepeatedField<Element> {
-        RepeatedField(_storage: withStorage { $0.lend() }, elements: elements, count: count)
-    }
-
-    /// Ends the loan of a repeated field. Afterwards `list` is in the arena of this message.
-    @inlinable @inline(__always) public mutating func settle<Element>(
-        _ list: inout RepeatedField<Element>,
-        as table: UnsafePointer<_MessageTable>
-    ) {
-        if withStorage({ $0.takeBack(&list._storage) }) { return }
-        leaveLoan(as: table)
-        list = copy(list)
-    }
-}
-
-// MARK: - Map fields
-
-extension _MessageReference {
-    /// A deep copy of `map` in this message's arena.
-    @inlinable public func copy<Key, Value>(_ map: MapField<Key, Value>) -> MapField<Key, Value> {
-        map._copied(into: storage.unsafelyUnwrapped)
-    }
-
-    /// Lends a map field, to be changed in place. `settle` ends the loan.
-    @inlinable public func lend<Entry, Key, Value>(
-        entries: UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>?,
-        count: Int,
-        as: MapField<Key, Value>.Type
-    ) -> MapField<Key, Value> {
-        MapField(_storage: withStorage { $0.lend() }, entries: MapField<Key, Value>.untyped(entries), count: count)
-    }
-
-    /// Ends the loan of a map field. Afterwards `map` is in the arena of this message.
-    @inlinable @inline(__always) public mutating func settle<Key, Value>(
-        _ map: inout MapField<Key, Value>,
-        as table: UnsafePointer<_MessageTable>
-    ) {
-        if withStorage({ $0.takeBack(&map._storage) }) { return }
-        leaveLoan(as: table)
-        map = copy(map)
     }
 }

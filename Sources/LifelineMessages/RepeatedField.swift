@@ -18,7 +18,7 @@ public import CLifelineMessages
     /// The number of elements.
     @inlinable public var count: Int { _count }
 
-    @inlinable init(_storage: _MessageStorage?, elements: UnsafeMutablePointer<Element._CValue>?, count: Int) {
+    @inlinable public init(_storage: _MessageStorage?, elements: UnsafeMutablePointer<Element._CValue>?, count: Int) {
         self._storage = _storage
         self._elements = elements
         self._count = count
@@ -33,6 +33,8 @@ public import CLifelineMessages
         self.init(_storage: parent.storage, elements: elements, count: count)
     }
 }
+
+extension RepeatedField: _FieldCollection {}
 
 // MARK: - Collection
 
@@ -270,7 +272,7 @@ extension RepeatedField {
     }
 
     /// A deep copy, in `storage`.
-    @inlinable func _copied(into storage: _MessageStorage) -> RepeatedField {
+    @inlinable public func _copied(into storage: _MessageStorage) -> RepeatedField {
         var copy = RepeatedField(_storage: storage, elements: nil, count: 0)
         guard let _storage, let _elements, count > 0 else { return copy }
         defer { extendLifetime(_storage) }

@@ -404,17 +404,7 @@ extension TableMessage {
     }
 
     private mutating func makePresent(_ field: Field) {
-        _ = reference.mutableFields(as: table)
-        switch Int(field.pointee.presence) {
-        case LIFELINE_PRESENCE_FLAG:
-            quantifier(of: field).storeBytes(of: 1, as: UInt32.self)
-        case LIFELINE_PRESENCE_ONEOF where !lifeline_is_present(field, memory):
-            // The place holds a value of another type.
-            place(of: field, at: nil)
-                .initializeMemory(as: UInt8.self, repeating: 0, count: lifeline_value_size(field))
-            quantifier(of: field).storeBytes(of: field.pointee.number, as: UInt32.self)
-        default: break
-        }
+        lifeline_make_present(field, reference.mutableFields(as: table))
     }
 
     private func setCount(of field: Field, to count: Int) {

@@ -5,7 +5,7 @@ public import CLifelineProtos
 public import LifelineMessages
 public import LifelineWellKnownTypes
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// What a message is about, for a client to choose how to show it.
 @frozen public enum Sample_Chat_V1_Kind: LifelineMessages.ProtobufEnum {
@@ -50,10 +50,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var name: String {
         get { _message.string(_message.pointee.name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -62,10 +59,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var avatarURL: String {
         get { _message.string(_message.pointee.avatar_url) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.avatar_url)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `avatarURL`, without a copy.
     @inlinable public func withAvatarURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -87,16 +81,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// A file that travels with a message.
 @frozen public struct Sample_Chat_V1_Attachment: LifelineMessages.Message {
     @inlinable public var url: String {
         get { _message.string(_message.pointee.url) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.url)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `url`, without a copy.
     @inlinable public func withURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -105,10 +97,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var sha256: [UInt8] {
         get { _message.bytes(_message.pointee.sha256) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.sha256)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `sha256`, without a copy.
     @inlinable public func withSha256Span<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -123,10 +112,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The file itself, where it is small enough to travel inline.
     @inlinable public var content: [UInt8] {
         get { _message.bytes(_message.pointee.content) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.content)
-        }
+        set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the bytes of `content`, without a copy.
     @inlinable public func withContentSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -138,6 +124,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Where the sender was.
@@ -169,16 +156,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// A question to everyone in the conversation.
 @frozen public struct Sample_Chat_V1_Poll: LifelineMessages.Message {
     @inlinable public var question: String {
         get { _message.string(_message.pointee.question) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.question)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `question`, without a copy.
     @inlinable public func withQuestionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -187,65 +172,21 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var choices: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.choices, count: _message.pointee.n_choices) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.choices = list._elements
-            fields.pointee.n_choices = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.choices, count: fields.pointee.n_choices, of: String.self)
-            (fields.pointee.choices, fields.pointee.n_choices) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.choices = list._elements
-                _message.fields.pointee.n_choices = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     /// User id to index in `choices`.
     @inlinable public var votes: LifelineMessages.MapField<UInt64, UInt32> {
         _read { yield LifelineMessages.MapField<UInt64, UInt32>(_in: _message, entries: _message.pointee.votes, count: _message.pointee.n_votes) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.votes = map._typedEntries()
-            fields.pointee.n_votes = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.votes, count: fields.pointee.n_votes, as: LifelineMessages.MapField<UInt64, UInt32>.self)
-            (fields.pointee.votes, fields.pointee.n_votes) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.votes = map._typedEntries()
-                _message.fields.pointee.n_votes = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var closesAt: Google_Protobuf_Timestamp {
         _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.closes_at, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.closes_at = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.closes_at == nil { fields.pointee.closes_at = _message.create(Google_Protobuf_Timestamp.self) }
-            let original = fields.pointee.closes_at
-            var lent = _message.lend(original, as: Google_Protobuf_Timestamp.self)
-            fields.pointee.closes_at = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.closes_at = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 3, of: Self._table] = newValue }
+        _modify { yield &_message[message: 3, of: Self._table] }
     }
     /// Whether `closesAt` is set.
     @inlinable public var hasClosesAt: Bool { _message.pointee.closes_at != nil }
@@ -257,16 +198,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// One message of a conversation.
 @frozen public struct Sample_Chat_V1_ChatMessage: LifelineMessages.Message {
     @inlinable public var id: String {
         get { _message.string(_message.pointee.id) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.id)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `id`, without a copy.
     @inlinable public func withIDUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -275,10 +214,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var from: String {
         get { _message.string(_message.pointee.from) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.from)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `from`, without a copy.
     @inlinable public func withFromUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -287,10 +223,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var to: String {
         get { _message.string(_message.pointee.to) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.to)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `to`, without a copy.
     @inlinable public func withToUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -299,10 +232,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var text: String {
         get { _message.string(_message.pointee.text) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.text)
-        }
+        set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -311,66 +241,21 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var attachments: LifelineMessages.RepeatedField<Sample_Chat_V1_Attachment> {
         _read { yield LifelineMessages.RepeatedField<Sample_Chat_V1_Attachment>(_in: _message, _message.pointee.attachments, count: _message.pointee.n_attachments) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.attachments = list._elements
-            fields.pointee.n_attachments = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.attachments, count: fields.pointee.n_attachments, of: Sample_Chat_V1_Attachment.self)
-            (fields.pointee.attachments, fields.pointee.n_attachments) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.attachments = list._elements
-                _message.fields.pointee.n_attachments = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var headers: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.headers, count: _message.pointee.n_headers) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.headers = map._typedEntries()
-            fields.pointee.n_headers = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.headers, count: fields.pointee.n_headers, as: LifelineMessages.MapField<String, String>.self)
-            (fields.pointee.headers, fields.pointee.n_headers) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.headers = map._typedEntries()
-                _message.fields.pointee.n_headers = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 5, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     /// Ids of the users that the text names.
     @inlinable public var mentions: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.mentions, count: _message.pointee.n_mentions) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.mentions = list._elements
-            fields.pointee.n_mentions = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.mentions, count: fields.pointee.n_mentions, of: UInt64.self)
-            (fields.pointee.mentions, fields.pointee.n_mentions) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.mentions = list._elements
-                _message.fields.pointee.n_mentions = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 6, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
     @inlinable public var kind: Sample_Chat_V1_Kind {
@@ -386,22 +271,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var author: Sample_Chat_V1_User {
         _read { yield Sample_Chat_V1_User(_reading: _message.pointee.author, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.author = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.author == nil { fields.pointee.author = _message.create(Sample_Chat_V1_User.self) }
-            let original = fields.pointee.author
-            var lent = _message.lend(original, as: Sample_Chat_V1_User.self)
-            fields.pointee.author = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.author = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 9, of: Self._table] = newValue }
+        _modify { yield &_message[message: 9, of: Self._table] }
     }
     /// Whether `author` is set.
     @inlinable public var hasAuthor: Bool { _message.pointee.author != nil }
@@ -430,22 +301,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var sentAt: Google_Protobuf_Timestamp {
         _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.sent_at, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.sent_at = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.sent_at == nil { fields.pointee.sent_at = _message.create(Google_Protobuf_Timestamp.self) }
-            let original = fields.pointee.sent_at
-            var lent = _message.lend(original, as: Google_Protobuf_Timestamp.self)
-            fields.pointee.sent_at = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.sent_at = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 12, of: Self._table] = newValue }
+        _modify { yield &_message[message: 12, of: Self._table] }
     }
     /// Whether `sentAt` is set.
     @inlinable public var hasSentAt: Bool { _message.pointee.sent_at != nil }
@@ -455,22 +312,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The message that this one answers.
     @inlinable public var replyTo: Sample_Chat_V1_ChatMessage {
         _read { yield Sample_Chat_V1_ChatMessage(_reading: _message.pointee.reply_to, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.reply_to = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.reply_to == nil { fields.pointee.reply_to = _message.create(Sample_Chat_V1_ChatMessage.self) }
-            let original = fields.pointee.reply_to
-            var lent = _message.lend(original, as: Sample_Chat_V1_ChatMessage.self)
-            fields.pointee.reply_to = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.reply_to = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 13, of: Self._table] = newValue }
+        _modify { yield &_message[message: 13, of: Self._table] }
     }
     /// Whether `replyTo` is set.
     @inlinable public var hasReplyTo: Bool { _message.pointee.reply_to != nil }
@@ -479,62 +322,19 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var location: Sample_Chat_V1_Location {
         _read { yield Sample_Chat_V1_Location(_reading: _message.pointee.body_case.rawValue == 15 ? _message.pointee.location : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.location = _message.copy(newValue)
-            fields.pointee.body_case.rawValue = 15
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.body_case.rawValue != 15 {
-                fields.pointee.location = _message.create(Sample_Chat_V1_Location.self)
-                fields.pointee.body_case.rawValue = 15
-            }
-            let original = fields.pointee.location
-            var lent = _message.lend(original, as: Sample_Chat_V1_Location.self)
-            fields.pointee.location = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.location = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 14, of: Self._table] = newValue }
+        _modify { yield &_message[message: 14, of: Self._table] }
     }
 
     @inlinable public var poll: Sample_Chat_V1_Poll {
         _read { yield Sample_Chat_V1_Poll(_reading: _message.pointee.body_case.rawValue == 16 ? _message.pointee.poll : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.poll = _message.copy(newValue)
-            fields.pointee.body_case.rawValue = 16
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.body_case.rawValue != 16 {
-                fields.pointee.poll = _message.create(Sample_Chat_V1_Poll.self)
-                fields.pointee.body_case.rawValue = 16
-            }
-            let original = fields.pointee.poll
-            var lent = _message.lend(original, as: Sample_Chat_V1_Poll.self)
-            fields.pointee.poll = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.poll = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 15, of: Self._table] = newValue }
+        _modify { yield &_message[message: 15, of: Self._table] }
     }
 
     @inlinable public var sticker: String {
         get { _message.pointee.body_case.rawValue == 17 ? _message.string(_message.pointee.sticker) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.body_case.rawValue != 17 {
-                fields.pointee.sticker = _message.emptyBytes
-            }
-            fields.pointee.body_case.rawValue = 17
-            _message.assign(newValue, to: &fields.pointee.sticker)
-        }
+        set { _message.assign(newValue, to: 16, of: Self._table) }
     }
     /// Calls `body` with the text of `sticker`, without a copy.
     @inlinable public func withStickerUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -544,14 +344,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var voice: [UInt8] {
         get { _message.pointee.body_case.rawValue == 18 ? _message.bytes(_message.pointee.voice) : [] }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.body_case.rawValue != 18 {
-                fields.pointee.voice = _message.emptyBytes
-            }
-            fields.pointee.body_case.rawValue = 18
-            _message.assign(newValue, to: &fields.pointee.voice)
-        }
+        set { _message.assign(newValue, to: 17, of: Self._table) }
     }
     /// Calls `body` with the bytes of `voice`, without a copy.
     @inlinable public func withVoiceSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -562,23 +355,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Emotions as sticker name to how often it was given.
     @inlinable public var reactions: LifelineMessages.MapField<String, Int64> {
         _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.pointee.reactions, count: _message.pointee.n_reactions) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.reactions = map._typedEntries()
-            fields.pointee.n_reactions = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.reactions, count: fields.pointee.n_reactions, as: LifelineMessages.MapField<String, Int64>.self)
-            (fields.pointee.reactions, fields.pointee.n_reactions) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.reactions = map._typedEntries()
-                _message.fields.pointee.n_reactions = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 18, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 18, of: Self._table] }
     }
 
     /// Offset of the sender's clock from UTC, in seconds.
@@ -608,44 +386,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Samples of the sender's signal strength, in dBm, oldest first.
     @inlinable public var signal: LifelineMessages.RepeatedField<Float> {
         _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.signal, count: _message.pointee.n_signal) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.signal = list._elements
-            fields.pointee.n_signal = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.signal, count: fields.pointee.n_signal, of: Float.self)
-            (fields.pointee.signal, fields.pointee.n_signal) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.signal = list._elements
-                _message.fields.pointee.n_signal = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 23, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 23, of: Self._table] }
     }
 
     @inlinable public var kindsSeen: LifelineMessages.RepeatedField<Sample_Chat_V1_Kind> {
         _read { yield LifelineMessages.RepeatedField<Sample_Chat_V1_Kind>(_in: _message, _message.pointee.kinds_seen, count: _message.pointee.n_kinds_seen) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.kinds_seen = list._elements
-            fields.pointee.n_kinds_seen = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.kinds_seen, count: fields.pointee.n_kinds_seen, of: Sample_Chat_V1_Kind.self)
-            (fields.pointee.kinds_seen, fields.pointee.n_kinds_seen) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.kinds_seen = list._elements
-                _message.fields.pointee.n_kinds_seen = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 24, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 24, of: Self._table] }
     }
 
     /// What the message carries besides its text.
@@ -683,5 +431,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

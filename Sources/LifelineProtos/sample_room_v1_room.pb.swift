@@ -5,7 +5,7 @@ public import CLifelineProtos
 public import LifelineMessages
 public import LifelineWellKnownTypes
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public struct Sample_Room_V1_EchoRequest: LifelineMessages.Message {
     /// Counted by the caller: an echo that is lost or doubled shows.
@@ -16,10 +16,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var text: String {
         get { _message.string(_message.pointee.text) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.text)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -31,6 +28,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Sample_Room_V1_EchoReply: LifelineMessages.Message {
@@ -41,10 +39,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var text: String {
         get { _message.string(_message.pointee.text) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.text)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -62,6 +57,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Sample_Room_V1_WatchRequest: LifelineMessages.Message {
@@ -74,22 +70,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// From one tick to the next. Absent: 1 s.
     @inlinable public var interval: Google_Protobuf_Duration {
         _read { yield Google_Protobuf_Duration(_reading: _message.pointee.interval, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.interval = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.interval == nil { fields.pointee.interval = _message.create(Google_Protobuf_Duration.self) }
-            let original = fields.pointee.interval
-            var lent = _message.lend(original, as: Google_Protobuf_Duration.self)
-            fields.pointee.interval = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.interval = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `interval` is set.
     @inlinable public var hasInterval: Bool { _message.pointee.interval != nil }
@@ -101,6 +83,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Sample_Room_V1_Tick: LifelineMessages.Message {
@@ -113,22 +96,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// By the server's clock.
     @inlinable public var time: Google_Protobuf_Timestamp {
         _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.time, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.time = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.time == nil { fields.pointee.time = _message.create(Google_Protobuf_Timestamp.self) }
-            let original = fields.pointee.time
-            var lent = _message.lend(original, as: Google_Protobuf_Timestamp.self)
-            fields.pointee.time = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.time = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `time` is set.
     @inlinable public var hasTime: Bool { _message.pointee.time != nil }
@@ -140,15 +109,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Sample_Room_V1_SayRequest: LifelineMessages.Message {
     @inlinable public var text: String {
         get { _message.string(_message.pointee.text) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.text)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -160,6 +127,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Sample_Room_V1_SayReply: LifelineMessages.Message {
@@ -180,16 +148,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Sample_Room_V1_Status: LifelineMessages.Message {
     /// What the client is doing, in a word or two.
     @inlinable public var text: String {
         get { _message.string(_message.pointee.text) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.text)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -201,6 +167,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Sample_Room_V1_NewsItem: LifelineMessages.Message {
@@ -213,10 +180,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The name of the session that said it.
     @inlinable public var from: String {
         get { _message.string(_message.pointee.from) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.from)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `from`, without a copy.
     @inlinable public func withFromUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -225,10 +189,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var text: String {
         get { _message.string(_message.pointee.text) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.text)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -238,22 +199,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// When the server took it.
     @inlinable public var time: Google_Protobuf_Timestamp {
         _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.time, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.time = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.time == nil { fields.pointee.time = _message.create(Google_Protobuf_Timestamp.self) }
-            let original = fields.pointee.time
-            var lent = _message.lend(original, as: Google_Protobuf_Timestamp.self)
-            fields.pointee.time = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.time = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 3, of: Self._table] = newValue }
+        _modify { yield &_message[message: 3, of: Self._table] }
     }
     /// Whether `time` is set.
     @inlinable public var hasTime: Bool { _message.pointee.time != nil }
@@ -265,6 +212,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Sample_Room_V1_SayAllReply: LifelineMessages.Message {
@@ -285,5 +233,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

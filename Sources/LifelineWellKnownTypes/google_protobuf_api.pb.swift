@@ -4,7 +4,7 @@
 public import CLifelineWellKnownTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Api is a light-weight descriptor for an API Interface.
 ///
@@ -20,10 +20,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// followed by the interface's simple name.
     @inlinable public var name: String {
         get { _message.string(_message.pointee.name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -33,45 +30,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The methods of this interface, in unspecified order.
     @inlinable public var methods: LifelineMessages.RepeatedField<Google_Protobuf_Method> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Method>(_in: _message, _message.pointee.methods, count: _message.pointee.n_methods) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.methods = list._elements
-            fields.pointee.n_methods = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.methods, count: fields.pointee.n_methods, of: Google_Protobuf_Method.self)
-            (fields.pointee.methods, fields.pointee.n_methods) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.methods = list._elements
-                _message.fields.pointee.n_methods = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     /// Any metadata attached to the interface.
     @inlinable public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.options = list._elements
-            fields.pointee.n_options = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
-            (fields.pointee.options, fields.pointee.n_options) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.options = list._elements
-                _message.fields.pointee.n_options = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     /// A version string for this interface. If specified, must have the form
@@ -95,10 +62,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// experimental, non-GA interfaces.
     @inlinable public var version: String {
         get { _message.string(_message.pointee.version) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.version)
-        }
+        set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `version`, without a copy.
     @inlinable public func withVersionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -109,22 +73,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// message.
     @inlinable public var sourceContext: Google_Protobuf_SourceContext {
         _read { yield Google_Protobuf_SourceContext(_reading: _message.pointee.source_context, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.source_context = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.source_context == nil { fields.pointee.source_context = _message.create(Google_Protobuf_SourceContext.self) }
-            let original = fields.pointee.source_context
-            var lent = _message.lend(original, as: Google_Protobuf_SourceContext.self)
-            fields.pointee.source_context = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.source_context = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 4, of: Self._table] = newValue }
+        _modify { yield &_message[message: 4, of: Self._table] }
     }
     /// Whether `sourceContext` is set.
     @inlinable public var hasSourceContext: Bool { _message.pointee.source_context != nil }
@@ -134,23 +84,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Included interfaces. See [Mixin][].
     @inlinable public var mixins: LifelineMessages.RepeatedField<Google_Protobuf_Mixin> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Mixin>(_in: _message, _message.pointee.mixins, count: _message.pointee.n_mixins) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.mixins = list._elements
-            fields.pointee.n_mixins = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.mixins, count: fields.pointee.n_mixins, of: Google_Protobuf_Mixin.self)
-            (fields.pointee.mixins, fields.pointee.n_mixins) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.mixins = list._elements
-                _message.fields.pointee.n_mixins = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 5, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     /// The source syntax of the service.
@@ -164,6 +99,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Method represents a method of an API interface.
@@ -171,10 +107,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The simple name of this method.
     @inlinable public var name: String {
         get { _message.string(_message.pointee.name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -184,10 +117,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// A URL of the input message type.
     @inlinable public var requestTypeURL: String {
         get { _message.string(_message.pointee.request_type_url) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.request_type_url)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `requestTypeURL`, without a copy.
     @inlinable public func withRequestTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -203,10 +133,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The URL of the output message type.
     @inlinable public var responseTypeURL: String {
         get { _message.string(_message.pointee.response_type_url) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.response_type_url)
-        }
+        set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `responseTypeURL`, without a copy.
     @inlinable public func withResponseTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -222,23 +149,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Any metadata attached to the method.
     @inlinable public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.options = list._elements
-            fields.pointee.n_options = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
-            (fields.pointee.options, fields.pointee.n_options) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.options = list._elements
-                _message.fields.pointee.n_options = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 5, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     /// The source syntax of this method.
@@ -252,6 +164,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Declares an API Interface to be included in this interface. The including
@@ -336,10 +249,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The fully qualified name of the interface which is included.
     @inlinable public var name: String {
         get { _message.string(_message.pointee.name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -350,10 +260,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// are rooted.
     @inlinable public var root: String {
         get { _message.string(_message.pointee.root) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.root)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `root`, without a copy.
     @inlinable public func withRootUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -365,5 +272,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

@@ -4,7 +4,7 @@
 public import CLifelineWellKnownTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// `FieldMask` represents a set of symbolic field paths, for example:
 ///
@@ -209,23 +209,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The set of field mask paths.
     @inlinable public var paths: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.paths, count: _message.pointee.n_paths) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.paths = list._elements
-            fields.pointee.n_paths = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.paths, count: fields.pointee.n_paths, of: String.self)
-            (fields.pointee.paths, fields.pointee.n_paths) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.paths = list._elements
-                _message.fields.pointee.n_paths = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__FieldMask
@@ -233,5 +218,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

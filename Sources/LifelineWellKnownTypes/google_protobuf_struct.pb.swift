@@ -4,7 +4,7 @@
 public import CLifelineWellKnownTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// `NullValue` is a singleton enumeration to represent the null value for the
 /// `Value` type union.
@@ -47,23 +47,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Unordered map of dynamically typed values.
     @inlinable public var fields: LifelineMessages.MapField<String, Google_Protobuf_Value> {
         _read { yield LifelineMessages.MapField<String, Google_Protobuf_Value>(_in: _message, entries: _message.pointee.fields, count: _message.pointee.n_fields) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.fields = map._typedEntries()
-            fields.pointee.n_fields = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.fields, count: fields.pointee.n_fields, as: LifelineMessages.MapField<String, Google_Protobuf_Value>.self)
-            (fields.pointee.fields, fields.pointee.n_fields) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.fields = map._typedEntries()
-                _message.fields.pointee.n_fields = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Struct
@@ -71,6 +56,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// `Value` represents a dynamically typed value which can be either
@@ -103,14 +89,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Represents a string value.
     @inlinable public var stringValue: String {
         get { _message.pointee.kind_case.rawValue == 3 ? _message.string(_message.pointee.string_value) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 3 {
-                fields.pointee.string_value = _message.emptyBytes
-            }
-            fields.pointee.kind_case.rawValue = 3
-            _message.assign(newValue, to: &fields.pointee.string_value)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `stringValue`, without a copy.
     @inlinable public func withStringValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -131,51 +110,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Represents a structured value.
     @inlinable public var structValue: Google_Protobuf_Struct {
         _read { yield Google_Protobuf_Struct(_reading: _message.pointee.kind_case.rawValue == 5 ? _message.pointee.struct_value : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.struct_value = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 5
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 5 {
-                fields.pointee.struct_value = _message.create(Google_Protobuf_Struct.self)
-                fields.pointee.kind_case.rawValue = 5
-            }
-            let original = fields.pointee.struct_value
-            var lent = _message.lend(original, as: Google_Protobuf_Struct.self)
-            fields.pointee.struct_value = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.struct_value = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 4, of: Self._table] = newValue }
+        _modify { yield &_message[message: 4, of: Self._table] }
     }
 
     /// Represents a repeated `Value`.
     @inlinable public var listValue: Google_Protobuf_ListValue {
         _read { yield Google_Protobuf_ListValue(_reading: _message.pointee.kind_case.rawValue == 6 ? _message.pointee.list_value : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.list_value = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 6
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 6 {
-                fields.pointee.list_value = _message.create(Google_Protobuf_ListValue.self)
-                fields.pointee.kind_case.rawValue = 6
-            }
-            let original = fields.pointee.list_value
-            var lent = _message.lend(original, as: Google_Protobuf_ListValue.self)
-            fields.pointee.list_value = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.list_value = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 5, of: Self._table] = newValue }
+        _modify { yield &_message[message: 5, of: Self._table] }
     }
 
     /// The kind of value.
@@ -225,6 +168,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// `ListValue` is a wrapper around a repeated field of values.
@@ -234,23 +178,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Repeated field of dynamically typed values.
     @inlinable public var values: LifelineMessages.RepeatedField<Google_Protobuf_Value> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Value>(_in: _message, _message.pointee.values, count: _message.pointee.n_values) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.values = list._elements
-            fields.pointee.n_values = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.values, count: fields.pointee.n_values, of: Google_Protobuf_Value.self)
-            (fields.pointee.values, fields.pointee.n_values) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.values = list._elements
-                _message.fields.pointee.n_values = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__ListValue
@@ -258,5 +187,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

@@ -4,7 +4,7 @@
 public import CLifelineWellKnownTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// The syntax in which a protocol buffer element is defined.
 @frozen public enum Google_Protobuf_Syntax: LifelineMessages.ProtobufEnum {
@@ -41,10 +41,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The fully qualified message name.
     @inlinable public var name: String {
         get { _message.string(_message.pointee.name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -54,88 +51,29 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The list of fields.
     @inlinable public var fields: LifelineMessages.RepeatedField<Google_Protobuf_Field> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Field>(_in: _message, _message.pointee.fields, count: _message.pointee.n_fields) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.fields = list._elements
-            fields.pointee.n_fields = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.fields, count: fields.pointee.n_fields, of: Google_Protobuf_Field.self)
-            (fields.pointee.fields, fields.pointee.n_fields) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.fields = list._elements
-                _message.fields.pointee.n_fields = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     /// The list of types appearing in `oneof` definitions in this type.
     @inlinable public var oneofs: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.oneofs, count: _message.pointee.n_oneofs) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.oneofs = list._elements
-            fields.pointee.n_oneofs = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.oneofs, count: fields.pointee.n_oneofs, of: String.self)
-            (fields.pointee.oneofs, fields.pointee.n_oneofs) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.oneofs = list._elements
-                _message.fields.pointee.n_oneofs = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     /// The protocol buffer options.
     @inlinable public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.options = list._elements
-            fields.pointee.n_options = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
-            (fields.pointee.options, fields.pointee.n_options) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.options = list._elements
-                _message.fields.pointee.n_options = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     /// The source context.
     @inlinable public var sourceContext: Google_Protobuf_SourceContext {
         _read { yield Google_Protobuf_SourceContext(_reading: _message.pointee.source_context, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.source_context = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.source_context == nil { fields.pointee.source_context = _message.create(Google_Protobuf_SourceContext.self) }
-            let original = fields.pointee.source_context
-            var lent = _message.lend(original, as: Google_Protobuf_SourceContext.self)
-            fields.pointee.source_context = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.source_context = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 4, of: Self._table] = newValue }
+        _modify { yield &_message[message: 4, of: Self._table] }
     }
     /// Whether `sourceContext` is set.
     @inlinable public var hasSourceContext: Bool { _message.pointee.source_context != nil }
@@ -153,6 +91,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// A single field of a message type.
@@ -178,10 +117,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The field name.
     @inlinable public var name: String {
         get { _message.string(_message.pointee.name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -192,10 +128,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// types. Example: `"type.googleapis.com/google.protobuf.Timestamp"`.
     @inlinable public var typeURL: String {
         get { _message.string(_message.pointee.type_url) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.type_url)
-        }
+        set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `typeURL`, without a copy.
     @inlinable public func withTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -218,32 +151,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The protocol buffer options.
     @inlinable public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.options = list._elements
-            fields.pointee.n_options = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
-            (fields.pointee.options, fields.pointee.n_options) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.options = list._elements
-                _message.fields.pointee.n_options = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 7, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
     /// The field JSON name.
     @inlinable public var jsonName: String {
         get { _message.string(_message.pointee.json_name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.json_name)
-        }
+        set { _message.assign(newValue, to: 8, of: Self._table) }
     }
     /// Calls `body` with the text of `jsonName`, without a copy.
     @inlinable public func withJsonNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -253,10 +168,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The string value of the default value of this field. Proto2 syntax only.
     @inlinable public var defaultValue: String {
         get { _message.string(_message.pointee.default_value) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.default_value)
-        }
+        set { _message.assign(newValue, to: 9, of: Self._table) }
     }
     /// Calls `body` with the text of `defaultValue`, without a copy.
     @inlinable public func withDefaultValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -404,6 +316,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Enum type definition.
@@ -411,10 +324,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Enum type name.
     @inlinable public var name: String {
         get { _message.string(_message.pointee.name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -424,66 +334,22 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Enum value definitions.
     @inlinable public var enumvalue: LifelineMessages.RepeatedField<Google_Protobuf_EnumValue> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumValue>(_in: _message, _message.pointee.enumvalue, count: _message.pointee.n_enumvalue) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.enumvalue = list._elements
-            fields.pointee.n_enumvalue = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.enumvalue, count: fields.pointee.n_enumvalue, of: Google_Protobuf_EnumValue.self)
-            (fields.pointee.enumvalue, fields.pointee.n_enumvalue) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.enumvalue = list._elements
-                _message.fields.pointee.n_enumvalue = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     /// Protocol buffer options.
     @inlinable public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.options = list._elements
-            fields.pointee.n_options = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
-            (fields.pointee.options, fields.pointee.n_options) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.options = list._elements
-                _message.fields.pointee.n_options = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     /// The source context.
     @inlinable public var sourceContext: Google_Protobuf_SourceContext {
         _read { yield Google_Protobuf_SourceContext(_reading: _message.pointee.source_context, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.source_context = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.source_context == nil { fields.pointee.source_context = _message.create(Google_Protobuf_SourceContext.self) }
-            let original = fields.pointee.source_context
-            var lent = _message.lend(original, as: Google_Protobuf_SourceContext.self)
-            fields.pointee.source_context = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.source_context = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 3, of: Self._table] = newValue }
+        _modify { yield &_message[message: 3, of: Self._table] }
     }
     /// Whether `sourceContext` is set.
     @inlinable public var hasSourceContext: Bool { _message.pointee.source_context != nil }
@@ -501,6 +367,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Enum value definition.
@@ -508,10 +375,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Enum value name.
     @inlinable public var name: String {
         get { _message.string(_message.pointee.name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -527,23 +391,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Protocol buffer options.
     @inlinable public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.options = list._elements
-            fields.pointee.n_options = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.options, count: fields.pointee.n_options, of: Google_Protobuf_Option.self)
-            (fields.pointee.options, fields.pointee.n_options) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.options = list._elements
-                _message.fields.pointee.n_options = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__EnumValue
@@ -551,6 +400,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// A protocol buffer option, which can be attached to a message, field,
@@ -562,10 +412,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// `"google.api.http"`.
     @inlinable public var name: String {
         get { _message.string(_message.pointee.name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -578,22 +425,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// value using the google.protobuf.Int32Value type.
     @inlinable public var value: Google_Protobuf_Any {
         _read { yield Google_Protobuf_Any(_reading: _message.pointee.value, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.value = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.value == nil { fields.pointee.value = _message.create(Google_Protobuf_Any.self) }
-            let original = fields.pointee.value
-            var lent = _message.lend(original, as: Google_Protobuf_Any.self)
-            fields.pointee.value = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.value = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `value` is set.
     @inlinable public var hasValue: Bool { _message.pointee.value != nil }
@@ -605,5 +438,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

@@ -5,7 +5,7 @@ public import CTestProtos
 public import LifelineMessages
 public import LifelineWellKnownTypes
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// The one message on the wire. Its kind says whether it has a place, and in which lane: places are counted, not
 /// written.
@@ -13,490 +13,130 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// 1 to 7: frames without a place.
     @inlinable public var hello: Lifeline_Session_V1_Hello {
         _read { yield Lifeline_Session_V1_Hello(_reading: _message.pointee.kind_case.rawValue == 1 ? _message.pointee.hello : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.hello = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 1
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 1 {
-                fields.pointee.hello = _message.create(Lifeline_Session_V1_Hello.self)
-                fields.pointee.kind_case.rawValue = 1
-            }
-            let original = fields.pointee.hello
-            var lent = _message.lend(original, as: Lifeline_Session_V1_Hello.self)
-            fields.pointee.hello = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.hello = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
 
     @inlinable public var welcome: Lifeline_Session_V1_Welcome {
         _read { yield Lifeline_Session_V1_Welcome(_reading: _message.pointee.kind_case.rawValue == 2 ? _message.pointee.welcome : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.welcome = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 2
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 2 {
-                fields.pointee.welcome = _message.create(Lifeline_Session_V1_Welcome.self)
-                fields.pointee.kind_case.rawValue = 2
-            }
-            let original = fields.pointee.welcome
-            var lent = _message.lend(original, as: Lifeline_Session_V1_Welcome.self)
-            fields.pointee.welcome = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.welcome = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
 
     @inlinable public var goodbye: Lifeline_Session_V1_Goodbye {
         _read { yield Lifeline_Session_V1_Goodbye(_reading: _message.pointee.kind_case.rawValue == 3 ? _message.pointee.goodbye : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.goodbye = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 3
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 3 {
-                fields.pointee.goodbye = _message.create(Lifeline_Session_V1_Goodbye.self)
-                fields.pointee.kind_case.rawValue = 3
-            }
-            let original = fields.pointee.goodbye
-            var lent = _message.lend(original, as: Lifeline_Session_V1_Goodbye.self)
-            fields.pointee.goodbye = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.goodbye = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
 
     @inlinable public var ping: Lifeline_Session_V1_Ping {
         _read { yield Lifeline_Session_V1_Ping(_reading: _message.pointee.kind_case.rawValue == 4 ? _message.pointee.ping : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.ping = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 4
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 4 {
-                fields.pointee.ping = _message.create(Lifeline_Session_V1_Ping.self)
-                fields.pointee.kind_case.rawValue = 4
-            }
-            let original = fields.pointee.ping
-            var lent = _message.lend(original, as: Lifeline_Session_V1_Ping.self)
-            fields.pointee.ping = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.ping = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 3, of: Self._table] = newValue }
+        _modify { yield &_message[message: 3, of: Self._table] }
     }
 
     @inlinable public var pong: Lifeline_Session_V1_Pong {
         _read { yield Lifeline_Session_V1_Pong(_reading: _message.pointee.kind_case.rawValue == 5 ? _message.pointee.pong : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.pong = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 5
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 5 {
-                fields.pointee.pong = _message.create(Lifeline_Session_V1_Pong.self)
-                fields.pointee.kind_case.rawValue = 5
-            }
-            let original = fields.pointee.pong
-            var lent = _message.lend(original, as: Lifeline_Session_V1_Pong.self)
-            fields.pointee.pong = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.pong = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 4, of: Self._table] = newValue }
+        _modify { yield &_message[message: 4, of: Self._table] }
     }
 
     @inlinable public var acknowledgement: Lifeline_Session_V1_Acknowledgement {
         _read { yield Lifeline_Session_V1_Acknowledgement(_reading: _message.pointee.kind_case.rawValue == 6 ? _message.pointee.acknowledgement : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.acknowledgement = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 6
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 6 {
-                fields.pointee.acknowledgement = _message.create(Lifeline_Session_V1_Acknowledgement.self)
-                fields.pointee.kind_case.rawValue = 6
-            }
-            let original = fields.pointee.acknowledgement
-            var lent = _message.lend(original, as: Lifeline_Session_V1_Acknowledgement.self)
-            fields.pointee.acknowledgement = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.acknowledgement = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 5, of: Self._table] = newValue }
+        _modify { yield &_message[message: 5, of: Self._table] }
     }
 
     @inlinable public var credit: Lifeline_Session_V1_Credit {
         _read { yield Lifeline_Session_V1_Credit(_reading: _message.pointee.kind_case.rawValue == 7 ? _message.pointee.credit : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.credit = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 7
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 7 {
-                fields.pointee.credit = _message.create(Lifeline_Session_V1_Credit.self)
-                fields.pointee.kind_case.rawValue = 7
-            }
-            let original = fields.pointee.credit
-            var lent = _message.lend(original, as: Lifeline_Session_V1_Credit.self)
-            fields.pointee.credit = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.credit = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 6, of: Self._table] = newValue }
+        _modify { yield &_message[message: 6, of: Self._table] }
     }
 
     /// 8 to 31: frames of the ordinary lane.
     @inlinable public var push: Lifeline_Session_V1_Push {
         _read { yield Lifeline_Session_V1_Push(_reading: _message.pointee.kind_case.rawValue == 8 ? _message.pointee.push : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.push = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 8
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 8 {
-                fields.pointee.push = _message.create(Lifeline_Session_V1_Push.self)
-                fields.pointee.kind_case.rawValue = 8
-            }
-            let original = fields.pointee.push
-            var lent = _message.lend(original, as: Lifeline_Session_V1_Push.self)
-            fields.pointee.push = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.push = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 7, of: Self._table] = newValue }
+        _modify { yield &_message[message: 7, of: Self._table] }
     }
 
     @inlinable public var request: Lifeline_Session_V1_Request {
         _read { yield Lifeline_Session_V1_Request(_reading: _message.pointee.kind_case.rawValue == 9 ? _message.pointee.request : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.request = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 9
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 9 {
-                fields.pointee.request = _message.create(Lifeline_Session_V1_Request.self)
-                fields.pointee.kind_case.rawValue = 9
-            }
-            let original = fields.pointee.request
-            var lent = _message.lend(original, as: Lifeline_Session_V1_Request.self)
-            fields.pointee.request = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.request = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 8, of: Self._table] = newValue }
+        _modify { yield &_message[message: 8, of: Self._table] }
     }
 
     /// A message of the asker's stream, and that stream's end.
     @inlinable public var requestPart: Lifeline_Session_V1_RequestPart {
         _read { yield Lifeline_Session_V1_RequestPart(_reading: _message.pointee.kind_case.rawValue == 10 ? _message.pointee.request_part : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.request_part = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 10
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 10 {
-                fields.pointee.request_part = _message.create(Lifeline_Session_V1_RequestPart.self)
-                fields.pointee.kind_case.rawValue = 10
-            }
-            let original = fields.pointee.request_part
-            var lent = _message.lend(original, as: Lifeline_Session_V1_RequestPart.self)
-            fields.pointee.request_part = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.request_part = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 9, of: Self._table] = newValue }
+        _modify { yield &_message[message: 9, of: Self._table] }
     }
 
     @inlinable public var requestEnd: Lifeline_Session_V1_RequestEnd {
         _read { yield Lifeline_Session_V1_RequestEnd(_reading: _message.pointee.kind_case.rawValue == 11 ? _message.pointee.request_end : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.request_end = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 11
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 11 {
-                fields.pointee.request_end = _message.create(Lifeline_Session_V1_RequestEnd.self)
-                fields.pointee.kind_case.rawValue = 11
-            }
-            let original = fields.pointee.request_end
-            var lent = _message.lend(original, as: Lifeline_Session_V1_RequestEnd.self)
-            fields.pointee.request_end = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.request_end = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 10, of: Self._table] = newValue }
+        _modify { yield &_message[message: 10, of: Self._table] }
     }
 
     /// A message of the stream that answers a request.
     @inlinable public var responsePart: Lifeline_Session_V1_ResponsePart {
         _read { yield Lifeline_Session_V1_ResponsePart(_reading: _message.pointee.kind_case.rawValue == 12 ? _message.pointee.response_part : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.response_part = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 12
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 12 {
-                fields.pointee.response_part = _message.create(Lifeline_Session_V1_ResponsePart.self)
-                fields.pointee.kind_case.rawValue = 12
-            }
-            let original = fields.pointee.response_part
-            var lent = _message.lend(original, as: Lifeline_Session_V1_ResponsePart.self)
-            fields.pointee.response_part = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.response_part = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 11, of: Self._table] = newValue }
+        _modify { yield &_message[message: 11, of: Self._table] }
     }
 
     /// Ends a request whose answer had parts.
     @inlinable public var response: Lifeline_Session_V1_Response {
         _read { yield Lifeline_Session_V1_Response(_reading: _message.pointee.kind_case.rawValue == 13 ? _message.pointee.response : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.response = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 13
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 13 {
-                fields.pointee.response = _message.create(Lifeline_Session_V1_Response.self)
-                fields.pointee.kind_case.rawValue = 13
-            }
-            let original = fields.pointee.response
-            var lent = _message.lend(original, as: Lifeline_Session_V1_Response.self)
-            fields.pointee.response = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.response = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 12, of: Self._table] = newValue }
+        _modify { yield &_message[message: 12, of: Self._table] }
     }
 
     @inlinable public var method: Lifeline_Session_V1_Method {
         _read { yield Lifeline_Session_V1_Method(_reading: _message.pointee.kind_case.rawValue == 14 ? _message.pointee.method : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.method = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 14
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 14 {
-                fields.pointee.method = _message.create(Lifeline_Session_V1_Method.self)
-                fields.pointee.kind_case.rawValue = 14
-            }
-            let original = fields.pointee.method
-            var lent = _message.lend(original, as: Lifeline_Session_V1_Method.self)
-            fields.pointee.method = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.method = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 13, of: Self._table] = newValue }
+        _modify { yield &_message[message: 13, of: Self._table] }
     }
 
     /// Holds the place of a message that is not worth sending any more.
     @inlinable public var blank: Lifeline_Session_V1_Blank {
         _read { yield Lifeline_Session_V1_Blank(_reading: _message.pointee.kind_case.rawValue == 15 ? _message.pointee.blank : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.blank = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 15
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 15 {
-                fields.pointee.blank = _message.create(Lifeline_Session_V1_Blank.self)
-                fields.pointee.kind_case.rawValue = 15
-            }
-            let original = fields.pointee.blank
-            var lent = _message.lend(original, as: Lifeline_Session_V1_Blank.self)
-            fields.pointee.blank = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.blank = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 14, of: Self._table] = newValue }
+        _modify { yield &_message[message: 14, of: Self._table] }
     }
 
     /// 32 to 47: frames of the urgent lane, which overtakes the ordinary one.
     /// Ends a request whose answer had no parts.
     @inlinable public var urgentResponse: Lifeline_Session_V1_Response {
         _read { yield Lifeline_Session_V1_Response(_reading: _message.pointee.kind_case.rawValue == 32 ? _message.pointee.urgent_response : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.urgent_response = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 32
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 32 {
-                fields.pointee.urgent_response = _message.create(Lifeline_Session_V1_Response.self)
-                fields.pointee.kind_case.rawValue = 32
-            }
-            let original = fields.pointee.urgent_response
-            var lent = _message.lend(original, as: Lifeline_Session_V1_Response.self)
-            fields.pointee.urgent_response = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.urgent_response = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 15, of: Self._table] = newValue }
+        _modify { yield &_message[message: 15, of: Self._table] }
     }
 
     @inlinable public var cancel: Lifeline_Session_V1_Cancel {
         _read { yield Lifeline_Session_V1_Cancel(_reading: _message.pointee.kind_case.rawValue == 33 ? _message.pointee.cancel : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.cancel = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 33
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 33 {
-                fields.pointee.cancel = _message.create(Lifeline_Session_V1_Cancel.self)
-                fields.pointee.kind_case.rawValue = 33
-            }
-            let original = fields.pointee.cancel
-            var lent = _message.lend(original, as: Lifeline_Session_V1_Cancel.self)
-            fields.pointee.cancel = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.cancel = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 16, of: Self._table] = newValue }
+        _modify { yield &_message[message: 16, of: Self._table] }
     }
 
     /// 48 and above: frames without a place. These are sent at most once.
     @inlinable public var unplacedPush: Lifeline_Session_V1_Push {
         _read { yield Lifeline_Session_V1_Push(_reading: _message.pointee.kind_case.rawValue == 48 ? _message.pointee.unplaced_push : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.unplaced_push = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 48
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 48 {
-                fields.pointee.unplaced_push = _message.create(Lifeline_Session_V1_Push.self)
-                fields.pointee.kind_case.rawValue = 48
-            }
-            let original = fields.pointee.unplaced_push
-            var lent = _message.lend(original, as: Lifeline_Session_V1_Push.self)
-            fields.pointee.unplaced_push = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.unplaced_push = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 17, of: Self._table] = newValue }
+        _modify { yield &_message[message: 17, of: Self._table] }
     }
 
     @inlinable public var unplacedRequestPart: Lifeline_Session_V1_RequestPart {
         _read { yield Lifeline_Session_V1_RequestPart(_reading: _message.pointee.kind_case.rawValue == 49 ? _message.pointee.unplaced_request_part : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.unplaced_request_part = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 49
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 49 {
-                fields.pointee.unplaced_request_part = _message.create(Lifeline_Session_V1_RequestPart.self)
-                fields.pointee.kind_case.rawValue = 49
-            }
-            let original = fields.pointee.unplaced_request_part
-            var lent = _message.lend(original, as: Lifeline_Session_V1_RequestPart.self)
-            fields.pointee.unplaced_request_part = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.unplaced_request_part = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 18, of: Self._table] = newValue }
+        _modify { yield &_message[message: 18, of: Self._table] }
     }
 
     @inlinable public var unplacedResponsePart: Lifeline_Session_V1_ResponsePart {
         _read { yield Lifeline_Session_V1_ResponsePart(_reading: _message.pointee.kind_case.rawValue == 50 ? _message.pointee.unplaced_response_part : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.unplaced_response_part = _message.copy(newValue)
-            fields.pointee.kind_case.rawValue = 50
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.kind_case.rawValue != 50 {
-                fields.pointee.unplaced_response_part = _message.create(Lifeline_Session_V1_ResponsePart.self)
-                fields.pointee.kind_case.rawValue = 50
-            }
-            let original = fields.pointee.unplaced_response_part
-            var lent = _message.lend(original, as: Lifeline_Session_V1_ResponsePart.self)
-            fields.pointee.unplaced_response_part = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.unplaced_response_part = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 19, of: Self._table] = newValue }
+        _modify { yield &_message[message: 19, of: Self._table] }
     }
 
     @inlinable public var kind: OneOf_Kind? {
@@ -590,6 +230,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Opens a connection, client to server: begins a session, or goes on with one.
@@ -608,10 +249,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The session to go on with, as a welcome gave it; empty: begin one.
     @inlinable public var sessionID: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.session_id) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.session_id)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the bytes of `sessionID`, without a copy.
     @inlinable public func withSessionIDSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -620,10 +258,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var token: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.token) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.token)
-        }
+        set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the bytes of `token`, without a copy.
     @inlinable public func withTokenSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -639,22 +274,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// How far the client is with the server's frames.
     @inlinable public var progress: Lifeline_Session_V1_Progress {
         _read { yield Lifeline_Session_V1_Progress(_reading: _message.pointee.progress, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.progress = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.progress == nil { fields.pointee.progress = _message.create(Lifeline_Session_V1_Progress.self) }
-            let original = fields.pointee.progress
-            var lent = _message.lend(original, as: Lifeline_Session_V1_Progress.self)
-            fields.pointee.progress = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.progress = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 5, of: Self._table] = newValue }
+        _modify { yield &_message[message: 5, of: Self._table] }
     }
     /// Whether `progress` is set.
     @inlinable public var hasProgress: Bool { _message.pointee.progress != nil }
@@ -663,22 +284,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var terms: Lifeline_Session_V1_Terms {
         _read { yield Lifeline_Session_V1_Terms(_reading: _message.pointee.terms, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.terms = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.terms == nil { fields.pointee.terms = _message.create(Lifeline_Session_V1_Terms.self) }
-            let original = fields.pointee.terms
-            var lent = _message.lend(original, as: Lifeline_Session_V1_Terms.self)
-            fields.pointee.terms = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.terms = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 6, of: Self._table] = newValue }
+        _modify { yield &_message[message: 6, of: Self._table] }
     }
     /// Whether `terms` is set.
     @inlinable public var hasTerms: Bool { _message.pointee.terms != nil }
@@ -688,10 +295,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// How the session is to be found at the server; may be empty.
     @inlinable public var name: String {
         get { _message.string(_message.pointee.name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 7, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -701,23 +305,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// For the server's own decision whether to let the client in.
     @inlinable public var metadata: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.metadata = map._typedEntries()
-            fields.pointee.n_metadata = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.metadata, count: fields.pointee.n_metadata, as: LifelineMessages.MapField<String, String>.self)
-            (fields.pointee.metadata, fields.pointee.n_metadata) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.metadata = map._typedEntries()
-                _message.fields.pointee.n_metadata = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 8, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Hello
@@ -725,6 +314,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// The answer to a hello that is let in.
@@ -738,10 +328,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The session, and the proof of it that the next hello carries: 16 bytes each.
     @inlinable public var sessionID: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.session_id) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.session_id)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `sessionID`, without a copy.
     @inlinable public func withSessionIDSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -750,10 +337,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var token: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.token) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.token)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the bytes of `token`, without a copy.
     @inlinable public func withTokenSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -775,22 +359,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// How far the server is with the client's frames.
     @inlinable public var progress: Lifeline_Session_V1_Progress {
         _read { yield Lifeline_Session_V1_Progress(_reading: _message.pointee.progress, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.progress = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.progress == nil { fields.pointee.progress = _message.create(Lifeline_Session_V1_Progress.self) }
-            let original = fields.pointee.progress
-            var lent = _message.lend(original, as: Lifeline_Session_V1_Progress.self)
-            fields.pointee.progress = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.progress = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 5, of: Self._table] = newValue }
+        _modify { yield &_message[message: 5, of: Self._table] }
     }
     /// Whether `progress` is set.
     @inlinable public var hasProgress: Bool { _message.pointee.progress != nil }
@@ -799,22 +369,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var terms: Lifeline_Session_V1_Terms {
         _read { yield Lifeline_Session_V1_Terms(_reading: _message.pointee.terms, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.terms = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.terms == nil { fields.pointee.terms = _message.create(Lifeline_Session_V1_Terms.self) }
-            let original = fields.pointee.terms
-            var lent = _message.lend(original, as: Lifeline_Session_V1_Terms.self)
-            fields.pointee.terms = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.terms = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 6, of: Self._table] = newValue }
+        _modify { yield &_message[message: 6, of: Self._table] }
     }
     /// Whether `terms` is set.
     @inlinable public var hasTerms: Bool { _message.pointee.terms != nil }
@@ -824,23 +380,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Metadata of the server for the client.
     @inlinable public var metadata: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.metadata = map._typedEntries()
-            fields.pointee.n_metadata = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.metadata, count: fields.pointee.n_metadata, as: LifelineMessages.MapField<String, String>.self)
-            (fields.pointee.metadata, fields.pointee.n_metadata) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.metadata = map._typedEntries()
-                _message.fields.pointee.n_metadata = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 7, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Welcome
@@ -848,6 +389,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// How far a side is with the frames of the other one.
@@ -875,6 +417,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// What a side takes.
@@ -913,6 +456,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// The last frame of a connection, or the announcement of its end.
@@ -924,10 +468,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var message: String {
         get { _message.string(_message.pointee.message) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.message)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `message`, without a copy.
     @inlinable public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -997,6 +538,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Asks whether the other side is alive.
@@ -1011,6 +553,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Answers the ping of the same number.
@@ -1025,6 +568,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// What was processed of the receiver's frames.
@@ -1044,23 +588,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Ordinary frames above that, in pairs: so many are left out, so many follow that were processed.
     @inlinable public var ranges: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.ranges, count: _message.pointee.n_ranges) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.ranges = list._elements
-            fields.pointee.n_ranges = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.ranges, count: fields.pointee.n_ranges, of: UInt64.self)
-            (fields.pointee.ranges, fields.pointee.n_ranges) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.ranges = list._elements
-                _message.fields.pointee.n_ranges = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Acknowledgement
@@ -1068,6 +597,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Grants more of a pushed method's messages, or of a stream's. One of the first three is not 0.
@@ -1101,6 +631,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Gives a method a number, by which the sender's later frames name it.
@@ -1114,10 +645,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// `package.Service/Method`.
     @inlinable public var name: String {
         get { _message.string(_message.pointee.name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1129,6 +657,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// A message that is not answered.
@@ -1140,31 +669,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var metadata: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.metadata = map._typedEntries()
-            fields.pointee.n_metadata = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.metadata, count: fields.pointee.n_metadata, as: LifelineMessages.MapField<String, String>.self)
-            (fields.pointee.metadata, fields.pointee.n_metadata) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.metadata = map._typedEntries()
-                _message.fields.pointee.n_metadata = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var payload: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.payload) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.payload)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the bytes of `payload`, without a copy.
     @inlinable public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1176,6 +687,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Asks for a response.
@@ -1205,31 +717,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var metadata: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.metadata = map._typedEntries()
-            fields.pointee.n_metadata = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.metadata, count: fields.pointee.n_metadata, as: LifelineMessages.MapField<String, String>.self)
-            (fields.pointee.metadata, fields.pointee.n_metadata) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.metadata = map._typedEntries()
-                _message.fields.pointee.n_metadata = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var payload: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.payload) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.payload)
-        }
+        set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Calls `body` with the bytes of `payload`, without a copy.
     @inlinable public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1241,6 +735,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Lifeline_Session_V1_RequestPart: LifelineMessages.Message {
@@ -1251,10 +746,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var payload: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.payload) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.payload)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `payload`, without a copy.
     @inlinable public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1266,6 +758,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// The last part has been sent.
@@ -1280,6 +773,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Lifeline_Session_V1_ResponsePart: LifelineMessages.Message {
@@ -1290,10 +784,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var payload: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.payload) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.payload)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `payload`, without a copy.
     @inlinable public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1305,6 +796,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Ends a request.
@@ -1322,10 +814,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var message: String {
         get { _message.string(_message.pointee.message) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.message)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `message`, without a copy.
     @inlinable public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1334,52 +823,19 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var details: LifelineMessages.RepeatedField<Google_Protobuf_Any> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Any>(_in: _message, _message.pointee.details, count: _message.pointee.n_details) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.details = list._elements
-            fields.pointee.n_details = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.details, count: fields.pointee.n_details, of: Google_Protobuf_Any.self)
-            (fields.pointee.details, fields.pointee.n_details) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.details = list._elements
-                _message.fields.pointee.n_details = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     @inlinable public var metadata: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.metadata = map._typedEntries()
-            fields.pointee.n_metadata = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.metadata, count: fields.pointee.n_metadata, as: LifelineMessages.MapField<String, String>.self)
-            (fields.pointee.metadata, fields.pointee.n_metadata) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.metadata = map._typedEntries()
-                _message.fields.pointee.n_metadata = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var payload: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.payload) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.payload)
-        }
+        set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Calls `body` with the bytes of `payload`, without a copy.
     @inlinable public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1391,6 +847,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// The asker does not wait for the response any more.
@@ -1405,6 +862,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Lifeline_Session_V1_Blank: LifelineMessages.Message {
@@ -1413,5 +871,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

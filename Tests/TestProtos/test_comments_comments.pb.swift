@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// A block comment
 ///of several lines.
@@ -15,11 +15,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     //// Three slashes.
     @inlinable public var slashes: String {
         get { _message.pointee.has_slashes != 0 ? _message.string(_message.pointee.slashes) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_slashes = 1
-            _message.assign(newValue, to: &fields.pointee.slashes)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `slashes` is set.
     @inlinable public var hasSlashes: Bool { _message.pointee.has_slashes != 0 }
@@ -36,11 +32,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Third line, after an empty one.
     @inlinable public var lines: String {
         get { _message.pointee.has_lines != 0 ? _message.string(_message.pointee.lines) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_lines = 1
-            _message.assign(newValue, to: &fields.pointee.lines)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `lines` is set.
     @inlinable public var hasLines: Bool { _message.pointee.has_lines != 0 }
@@ -55,11 +47,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     ///* Doc comment of Java's. 
     @inlinable public var block: String {
         get { _message.pointee.has_block != 0 ? _message.string(_message.pointee.block) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_block = 1
-            _message.assign(newValue, to: &fields.pointee.block)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether `block` is set.
     @inlinable public var hasBlock: Bool { _message.pointee.has_block != 0 }
@@ -75,11 +63,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// are here.
     @inlinable public var carriageReturns: String {
         get { _message.pointee.has_carriage_returns != 0 ? _message.string(_message.pointee.carriage_returns) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_carriage_returns = 1
-            _message.assign(newValue, to: &fields.pointee.carriage_returns)
-        }
+        set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Whether `carriageReturns` is set.
     @inlinable public var hasCarriageReturns: Bool { _message.pointee.has_carriage_returns != 0 }
@@ -99,11 +83,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// fatalError().
     @inlinable public var separators: String {
         get { _message.pointee.has_separators != 0 ? _message.string(_message.pointee.separators) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_separators = 1
-            _message.assign(newValue, to: &fields.pointee.separators)
-        }
+        set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Whether `separators` is set.
     @inlinable public var hasSeparators: Bool { _message.pointee.has_separators != 0 }
@@ -121,11 +101,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// an open code block
     @inlinable public var markup: String {
         get { _message.pointee.has_markup != 0 ? _message.string(_message.pointee.markup) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_markup = 1
-            _message.assign(newValue, to: &fields.pointee.markup)
-        }
+        set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether `markup` is set.
     @inlinable public var hasMarkup: Bool { _message.pointee.has_markup != 0 }
@@ -140,14 +116,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// About a member.
     @inlinable public var chosen: String {
         get { _message.pointee.choice_case.rawValue == 7 ? _message.string(_message.pointee.chosen) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.choice_case.rawValue != 7 {
-                fields.pointee.chosen = _message.emptyBytes
-            }
-            fields.pointee.choice_case.rawValue = 7
-            _message.assign(newValue, to: &fields.pointee.chosen)
-        }
+        set { _message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Calls `body` with the text of `chosen`, without a copy.
     @inlinable public func withChosenUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -205,5 +174,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// NOTE: This enum was marked as deprecated in the .proto file.
 @frozen public enum Test_Comments_DeprecatedKind: LifelineMessages.ProtobufEnum {
@@ -54,14 +54,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// NOTE: This field was marked as deprecated in the .proto file.
     @inlinable public var maybe: String {
         get { _message.pointee.has_maybe_case.rawValue == 2 ? _message.string(_message.pointee.maybe) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.has_maybe_case.rawValue != 2 {
-                fields.pointee.maybe = _message.emptyBytes
-            }
-            fields.pointee.has_maybe_case.rawValue = 2
-            _message.assign(newValue, to: &fields.pointee.maybe)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `maybe` is set.
     @inlinable public var hasMaybe: Bool { _message.pointee.has_maybe_case.rawValue == 2 }
@@ -76,83 +69,28 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// NOTE: This field was marked as deprecated in the .proto file.
     @inlinable public var many: LifelineMessages.RepeatedField<Test_Comments_DeprecatedKind> {
         _read { yield LifelineMessages.RepeatedField<Test_Comments_DeprecatedKind>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.many = list._elements
-            fields.pointee.n_many = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.many, count: fields.pointee.n_many, of: Test_Comments_DeprecatedKind.self)
-            (fields.pointee.many, fields.pointee.n_many) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.many = list._elements
-                _message.fields.pointee.n_many = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     /// NOTE: This field was marked as deprecated in the .proto file.
     @inlinable public var mapped: LifelineMessages.MapField<String, Test_Comments_Deprecated> {
         _read { yield LifelineMessages.MapField<String, Test_Comments_Deprecated>(_in: _message, entries: _message.pointee.mapped, count: _message.pointee.n_mapped) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.mapped = map._typedEntries()
-            fields.pointee.n_mapped = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.mapped, count: fields.pointee.n_mapped, as: LifelineMessages.MapField<String, Test_Comments_Deprecated>.self)
-            (fields.pointee.mapped, fields.pointee.n_mapped) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.mapped = map._typedEntries()
-                _message.fields.pointee.n_mapped = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     /// NOTE: This field was marked as deprecated in the .proto file.
     @inlinable public var nested: Test_Comments_Deprecated {
         _read { yield Test_Comments_Deprecated(_reading: _message.pointee.choice_case.rawValue == 5 ? _message.pointee.nested : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.nested = _message.copy(newValue)
-            fields.pointee.choice_case.rawValue = 5
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.choice_case.rawValue != 5 {
-                fields.pointee.nested = _message.create(Test_Comments_Deprecated.self)
-                fields.pointee.choice_case.rawValue = 5
-            }
-            let original = fields.pointee.nested
-            var lent = _message.lend(original, as: Test_Comments_Deprecated.self)
-            fields.pointee.nested = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.nested = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 4, of: Self._table] = newValue }
+        _modify { yield &_message[message: 4, of: Self._table] }
     }
 
     /// NOTE: This field was marked as deprecated in the .proto file.
     @inlinable public var data: [Swift.UInt8] {
         get { _message.pointee.choice_case.rawValue == 6 ? _message.bytes(_message.pointee.data) : [] }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.choice_case.rawValue != 6 {
-                fields.pointee.data = _message.emptyBytes
-            }
-            fields.pointee.choice_case.rawValue = 6
-            _message.assign(newValue, to: &fields.pointee.data)
-        }
+        set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Calls `body` with the bytes of `data`, without a copy.
     @inlinable public func withDataSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -196,5 +134,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public enum Test_Editions_Open: LifelineMessages.ProtobufEnum {
     case zero // = 0
@@ -78,11 +78,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var explicitText: String {
         get { _message.pointee.has_explicit_text != 0 ? _message.string(_message.pointee.explicit_text) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_explicit_text = 1
-            _message.assign(newValue, to: &fields.pointee.explicit_text)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether `explicitText` is set.
     @inlinable public var hasExplicitText: Bool { _message.pointee.has_explicit_text != 0 }
@@ -96,10 +92,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var implicitText: String {
         get { _message.string(_message.pointee.implicit_text) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.implicit_text)
-        }
+        set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `implicitText`, without a copy.
     @inlinable public func withImplicitTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -108,10 +101,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var implicitBytes: [UInt8] {
         get { _message.bytes(_message.pointee.implicit_bytes) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.implicit_bytes)
-        }
+        set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the bytes of `implicitBytes`, without a copy.
     @inlinable public func withImplicitBytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -143,22 +133,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var message: Test_Editions_Presence {
         _read { yield Test_Editions_Presence(_reading: _message.pointee.message, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.message = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.message == nil { fields.pointee.message = _message.create(Test_Editions_Presence.self) }
-            let original = fields.pointee.message
-            var lent = _message.lend(original, as: Test_Editions_Presence.self)
-            fields.pointee.message = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.message = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 8, of: Self._table] = newValue }
+        _modify { yield &_message[message: 8, of: Self._table] }
     }
     /// Whether `message` is set.
     @inlinable public var hasMessage: Bool { _message.pointee.message != nil }
@@ -176,14 +152,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var text: String {
         get { _message.pointee.choice_case.rawValue == 11 ? _message.string(_message.pointee.text) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.choice_case.rawValue != 11 {
-                fields.pointee.text = _message.emptyBytes
-            }
-            fields.pointee.choice_case.rawValue = 11
-            _message.assign(newValue, to: &fields.pointee.text)
-        }
+        set { _message.assign(newValue, to: 10, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -219,6 +188,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Editions_Required: LifelineMessages.Message {
@@ -237,11 +207,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var text: String {
         get { _message.pointee.has_text != 0 ? _message.string(_message.pointee.text) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_text = 1
-            _message.assign(newValue, to: &fields.pointee.text)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `text` is set.
     @inlinable public var hasText: Bool { _message.pointee.has_text != 0 }
@@ -255,22 +221,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var message: Test_Editions_Delimited {
         _read { yield Test_Editions_Delimited(_reading: _message.pointee.message, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.message = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.message == nil { fields.pointee.message = _message.create(Test_Editions_Delimited.self) }
-            let original = fields.pointee.message
-            var lent = _message.lend(original, as: Test_Editions_Delimited.self)
-            fields.pointee.message = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.message = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `message` is set.
     @inlinable public var hasMessage: Bool { _message.pointee.message != nil }
@@ -282,6 +234,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Editions_Enums: LifelineMessages.Message {
@@ -313,86 +266,26 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var opens: LifelineMessages.RepeatedField<Test_Editions_Open> {
         _read { yield LifelineMessages.RepeatedField<Test_Editions_Open>(_in: _message, _message.pointee.opens, count: _message.pointee.n_opens) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.opens = list._elements
-            fields.pointee.n_opens = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.opens, count: fields.pointee.n_opens, of: Test_Editions_Open.self)
-            (fields.pointee.opens, fields.pointee.n_opens) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.opens = list._elements
-                _message.fields.pointee.n_opens = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var closeds: LifelineMessages.RepeatedField<Test_Editions_Closed> {
         _read { yield LifelineMessages.RepeatedField<Test_Editions_Closed>(_in: _message, _message.pointee.closeds, count: _message.pointee.n_closeds) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.closeds = list._elements
-            fields.pointee.n_closeds = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.closeds, count: fields.pointee.n_closeds, of: Test_Editions_Closed.self)
-            (fields.pointee.closeds, fields.pointee.n_closeds) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.closeds = list._elements
-                _message.fields.pointee.n_closeds = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     @inlinable public var openValues: LifelineMessages.MapField<Int32, Test_Editions_Open> {
         _read { yield LifelineMessages.MapField<Int32, Test_Editions_Open>(_in: _message, entries: _message.pointee.open_values, count: _message.pointee.n_open_values) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.open_values = map._typedEntries()
-            fields.pointee.n_open_values = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.open_values, count: fields.pointee.n_open_values, as: LifelineMessages.MapField<Int32, Test_Editions_Open>.self)
-            (fields.pointee.open_values, fields.pointee.n_open_values) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.open_values = map._typedEntries()
-                _message.fields.pointee.n_open_values = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var closedValues: LifelineMessages.MapField<Int32, Test_Editions_Closed> {
         _read { yield LifelineMessages.MapField<Int32, Test_Editions_Closed>(_in: _message, entries: _message.pointee.closed_values, count: _message.pointee.n_closed_values) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.closed_values = map._typedEntries()
-            fields.pointee.n_closed_values = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.closed_values, count: fields.pointee.n_closed_values, as: LifelineMessages.MapField<Int32, Test_Editions_Closed>.self)
-            (fields.pointee.closed_values, fields.pointee.n_closed_values) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.closed_values = map._typedEntries()
-                _message.fields.pointee.n_closed_values = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 5, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     /// Closed, for its own file is of proto2.
@@ -469,112 +362,38 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Editions_Packing: LifelineMessages.Message {
     @inlinable public var packed: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.packed, count: _message.pointee.n_packed) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.packed = list._elements
-            fields.pointee.n_packed = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.packed, count: fields.pointee.n_packed, of: Int32.self)
-            (fields.pointee.packed, fields.pointee.n_packed) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.packed = list._elements
-                _message.fields.pointee.n_packed = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     @inlinable public var expanded: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.expanded, count: _message.pointee.n_expanded) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.expanded = list._elements
-            fields.pointee.n_expanded = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.expanded, count: fields.pointee.n_expanded, of: Int32.self)
-            (fields.pointee.expanded, fields.pointee.n_expanded) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.expanded = list._elements
-                _message.fields.pointee.n_expanded = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var packedEnums: LifelineMessages.RepeatedField<Test_Editions_Closed> {
         _read { yield LifelineMessages.RepeatedField<Test_Editions_Closed>(_in: _message, _message.pointee.packed_enums, count: _message.pointee.n_packed_enums) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.packed_enums = list._elements
-            fields.pointee.n_packed_enums = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.packed_enums, count: fields.pointee.n_packed_enums, of: Test_Editions_Closed.self)
-            (fields.pointee.packed_enums, fields.pointee.n_packed_enums) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.packed_enums = list._elements
-                _message.fields.pointee.n_packed_enums = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var expandedEnums: LifelineMessages.RepeatedField<Test_Editions_Closed> {
         _read { yield LifelineMessages.RepeatedField<Test_Editions_Closed>(_in: _message, _message.pointee.expanded_enums, count: _message.pointee.n_expanded_enums) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.expanded_enums = list._elements
-            fields.pointee.n_expanded_enums = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.expanded_enums, count: fields.pointee.n_expanded_enums, of: Test_Editions_Closed.self)
-            (fields.pointee.expanded_enums, fields.pointee.n_expanded_enums) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.expanded_enums = list._elements
-                _message.fields.pointee.n_expanded_enums = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     @inlinable public var texts: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.texts, count: _message.pointee.n_texts) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.texts = list._elements
-            fields.pointee.n_texts = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.texts, count: fields.pointee.n_texts, of: String.self)
-            (fields.pointee.texts, fields.pointee.n_texts) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.texts = list._elements
-                _message.fields.pointee.n_texts = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Editions__Packing
@@ -582,16 +401,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Editions_Text: LifelineMessages.Message {
     @inlinable public var checked: String {
         get { _message.pointee.has_checked != 0 ? _message.string(_message.pointee.checked) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_checked = 1
-            _message.assign(newValue, to: &fields.pointee.checked)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `checked` is set.
     @inlinable public var hasChecked: Bool { _message.pointee.has_checked != 0 }
@@ -605,11 +421,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var unchecked: String {
         get { _message.pointee.has_unchecked != 0 ? _message.string(_message.pointee.unchecked) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_unchecked = 1
-            _message.assign(newValue, to: &fields.pointee.unchecked)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `unchecked` is set.
     @inlinable public var hasUnchecked: Bool { _message.pointee.has_unchecked != 0 }
@@ -623,10 +435,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var uncheckedImplicit: String {
         get { _message.string(_message.pointee.unchecked_implicit) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.unchecked_implicit)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `uncheckedImplicit`, without a copy.
     @inlinable public func withUncheckedImplicitUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -635,98 +444,31 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var manyChecked: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.many_checked, count: _message.pointee.n_many_checked) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.many_checked = list._elements
-            fields.pointee.n_many_checked = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.many_checked, count: fields.pointee.n_many_checked, of: String.self)
-            (fields.pointee.many_checked, fields.pointee.n_many_checked) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.many_checked = list._elements
-                _message.fields.pointee.n_many_checked = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     @inlinable public var manyUnchecked: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.many_unchecked, count: _message.pointee.n_many_unchecked) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.many_unchecked = list._elements
-            fields.pointee.n_many_unchecked = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.many_unchecked, count: fields.pointee.n_many_unchecked, of: String.self)
-            (fields.pointee.many_unchecked, fields.pointee.n_many_unchecked) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.many_unchecked = list._elements
-                _message.fields.pointee.n_many_unchecked = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var checkedMap: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.checked_map, count: _message.pointee.n_checked_map) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.checked_map = map._typedEntries()
-            fields.pointee.n_checked_map = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.checked_map, count: fields.pointee.n_checked_map, as: LifelineMessages.MapField<String, String>.self)
-            (fields.pointee.checked_map, fields.pointee.n_checked_map) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.checked_map = map._typedEntries()
-                _message.fields.pointee.n_checked_map = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 5, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     @inlinable public var uncheckedMap: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.unchecked_map, count: _message.pointee.n_unchecked_map) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.unchecked_map = map._typedEntries()
-            fields.pointee.n_unchecked_map = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.unchecked_map, count: fields.pointee.n_unchecked_map, as: LifelineMessages.MapField<String, String>.self)
-            (fields.pointee.unchecked_map, fields.pointee.n_unchecked_map) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.unchecked_map = map._typedEntries()
-                _message.fields.pointee.n_unchecked_map = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 6, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
     @inlinable public var chosenUnchecked: String {
         get { _message.pointee.choice_case.rawValue == 8 ? _message.string(_message.pointee.chosen_unchecked) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.choice_case.rawValue != 8 {
-                fields.pointee.chosen_unchecked = _message.emptyBytes
-            }
-            fields.pointee.choice_case.rawValue = 8
-            _message.assign(newValue, to: &fields.pointee.chosen_unchecked)
-        }
+        set { _message.assign(newValue, to: 7, of: Self._table) }
     }
     /// Calls `body` with the text of `chosenUnchecked`, without a copy.
     @inlinable public func withChosenUncheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -736,14 +478,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var chosenChecked: String {
         get { _message.pointee.choice_case.rawValue == 9 ? _message.string(_message.pointee.chosen_checked) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.choice_case.rawValue != 9 {
-                fields.pointee.chosen_checked = _message.emptyBytes
-            }
-            fields.pointee.choice_case.rawValue = 9
-            _message.assign(newValue, to: &fields.pointee.chosen_checked)
-        }
+        set { _message.assign(newValue, to: 8, of: Self._table) }
     }
     /// Calls `body` with the text of `chosenChecked`, without a copy.
     @inlinable public func withChosenCheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -780,28 +515,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Editions_Delimited: LifelineMessages.Message {
     /// In text format, named `Inner`, as proto2's groups are.
     @inlinable public var inner: Test_Editions_Delimited.Inner {
         _read { yield Test_Editions_Delimited.Inner(_reading: _message.pointee.inner, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.inner = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.inner == nil { fields.pointee.inner = _message.create(Test_Editions_Delimited.Inner.self) }
-            let original = fields.pointee.inner
-            var lent = _message.lend(original, as: Test_Editions_Delimited.Inner.self)
-            fields.pointee.inner = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.inner = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `inner` is set.
     @inlinable public var hasInner: Bool { _message.pointee.inner != nil }
@@ -810,22 +532,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var other: Test_Editions_Delimited.Inner {
         _read { yield Test_Editions_Delimited.Inner(_reading: _message.pointee.other, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.other = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.other == nil { fields.pointee.other = _message.create(Test_Editions_Delimited.Inner.self) }
-            let original = fields.pointee.other
-            var lent = _message.lend(original, as: Test_Editions_Delimited.Inner.self)
-            fields.pointee.other = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.other = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `other` is set.
     @inlinable public var hasOther: Bool { _message.pointee.other != nil }
@@ -834,22 +542,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var delimited: Test_Editions_Delimited {
         _read { yield Test_Editions_Delimited(_reading: _message.pointee.delimited, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.delimited = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.delimited == nil { fields.pointee.delimited = _message.create(Test_Editions_Delimited.self) }
-            let original = fields.pointee.delimited
-            var lent = _message.lend(original, as: Test_Editions_Delimited.self)
-            fields.pointee.delimited = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.delimited = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `delimited` is set.
     @inlinable public var hasDelimited: Bool { _message.pointee.delimited != nil }
@@ -858,22 +552,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var prefixed: Test_Editions_Delimited.Inner {
         _read { yield Test_Editions_Delimited.Inner(_reading: _message.pointee.prefixed, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.prefixed = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.prefixed == nil { fields.pointee.prefixed = _message.create(Test_Editions_Delimited.Inner.self) }
-            let original = fields.pointee.prefixed
-            var lent = _message.lend(original, as: Test_Editions_Delimited.Inner.self)
-            fields.pointee.prefixed = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.prefixed = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 3, of: Self._table] = newValue }
+        _modify { yield &_message[message: 3, of: Self._table] }
     }
     /// Whether `prefixed` is set.
     @inlinable public var hasPrefixed: Bool { _message.pointee.prefixed != nil }
@@ -882,68 +562,20 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var many: LifelineMessages.RepeatedField<Test_Editions_Delimited.Inner> {
         _read { yield LifelineMessages.RepeatedField<Test_Editions_Delimited.Inner>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.many = list._elements
-            fields.pointee.n_many = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.many, count: fields.pointee.n_many, of: Test_Editions_Delimited.Inner.self)
-            (fields.pointee.many, fields.pointee.n_many) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.many = list._elements
-                _message.fields.pointee.n_many = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var map: LifelineMessages.MapField<Int32, Test_Editions_Delimited.Inner> {
         _read { yield LifelineMessages.MapField<Int32, Test_Editions_Delimited.Inner>(_in: _message, entries: _message.pointee.map, count: _message.pointee.n_map) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.map = map._typedEntries()
-            fields.pointee.n_map = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.map, count: fields.pointee.n_map, as: LifelineMessages.MapField<Int32, Test_Editions_Delimited.Inner>.self)
-            (fields.pointee.map, fields.pointee.n_map) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.map = map._typedEntries()
-                _message.fields.pointee.n_map = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 5, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     @inlinable public var chosen: Test_Editions_Delimited.Inner {
         _read { yield Test_Editions_Delimited.Inner(_reading: _message.pointee.choice_case.rawValue == 7 ? _message.pointee.chosen : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.chosen = _message.copy(newValue)
-            fields.pointee.choice_case.rawValue = 7
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.choice_case.rawValue != 7 {
-                fields.pointee.chosen = _message.create(Test_Editions_Delimited.Inner.self)
-                fields.pointee.choice_case.rawValue = 7
-            }
-            let original = fields.pointee.chosen
-            var lent = _message.lend(original, as: Test_Editions_Delimited.Inner.self)
-            fields.pointee.chosen = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.chosen = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 6, of: Self._table] = newValue }
+        _modify { yield &_message[message: 6, of: Self._table] }
     }
 
     @inlinable public var number: Int32 {
@@ -958,22 +590,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Of another file, and with that name.
     @inlinable public var ofFileMessage: Test_Editions_OfFileMessage {
         _read { yield Test_Editions_OfFileMessage(_reading: _message.pointee.of_file_message, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_file_message = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_file_message == nil { fields.pointee.of_file_message = _message.create(Test_Editions_OfFileMessage.self) }
-            let original = fields.pointee.of_file_message
-            var lent = _message.lend(original, as: Test_Editions_OfFileMessage.self)
-            fields.pointee.of_file_message = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_file_message = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 8, of: Self._table] = newValue }
+        _modify { yield &_message[message: 8, of: Self._table] }
     }
     /// Whether `ofFileMessage` is set.
     @inlinable public var hasOfFileMessage: Bool { _message.pointee.of_file_message != nil }
@@ -1019,22 +637,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
         @inlinable public var below: Test_Editions_Delimited {
             _read { yield Test_Editions_Delimited(_reading: _message.pointee.below, in: _message) }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.below = _message.copy(newValue)
-            }
-            _modify {
-                let fields = _mutableFields()
-                if fields.pointee.below == nil { fields.pointee.below = _message.create(Test_Editions_Delimited.self) }
-                let original = fields.pointee.below
-                var lent = _message.lend(original, as: Test_Editions_Delimited.self)
-                fields.pointee.below = nil
-                defer {
-                    let settled = _message.settle(&lent, from: original, as: Self._table)
-                    _message.fields.pointee.below = settled
-                }
-                yield &lent
-            }
+            set { _message[message: 1, of: Self._table] = newValue }
+            _modify { yield &_message[message: 1, of: Self._table] }
         }
         /// Whether `below` is set.
         @inlinable public var hasBelow: Bool { _message.pointee.below != nil }
@@ -1046,6 +650,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestProtos.Test__Editions__Delimited
@@ -1053,5 +658,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public struct Test_Editions_Edition2024_Hidden: LifelineMessages.Message {
     @inlinable public var number: Int32 {
@@ -25,27 +25,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Editions_Edition2024_Shown: LifelineMessages.Message {
     @inlinable public var hidden: Test_Editions_Edition2024_Hidden {
         _read { yield Test_Editions_Edition2024_Hidden(_reading: _message.pointee.hidden, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.hidden = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.hidden == nil { fields.pointee.hidden = _message.create(Test_Editions_Edition2024_Hidden.self) }
-            let original = fields.pointee.hidden
-            var lent = _message.lend(original, as: Test_Editions_Edition2024_Hidden.self)
-            fields.pointee.hidden = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.hidden = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `hidden` is set.
     @inlinable public var hasHidden: Bool { _message.pointee.hidden != nil }
@@ -67,22 +54,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var nested: Test_Editions_Edition2024_Shown.Nested {
         _read { yield Test_Editions_Edition2024_Shown.Nested(_reading: _message.pointee.nested, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.nested = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.nested == nil { fields.pointee.nested = _message.create(Test_Editions_Edition2024_Shown.Nested.self) }
-            let original = fields.pointee.nested
-            var lent = _message.lend(original, as: Test_Editions_Edition2024_Shown.Nested.self)
-            fields.pointee.nested = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.nested = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `nested` is set.
     @inlinable public var hasNested: Bool { _message.pointee.nested != nil }
@@ -91,11 +64,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var view: String {
         get { _message.pointee.has_view != 0 ? _message.string(_message.pointee.view) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_view = 1
-            _message.assign(newValue, to: &fields.pointee.view)
-        }
+        set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Whether `view` is set.
     @inlinable public var hasView: Bool { _message.pointee.has_view != 0 }
@@ -127,23 +96,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var numbers: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.numbers, count: _message.pointee.n_numbers) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.numbers = list._elements
-            fields.pointee.n_numbers = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.numbers, count: fields.pointee.n_numbers, of: Int32.self)
-            (fields.pointee.numbers, fields.pointee.n_numbers) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.numbers = list._elements
-                _message.fields.pointee.n_numbers = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 6, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
     @frozen public enum Kind: LifelineMessages.ProtobufEnum {
@@ -176,11 +130,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @frozen public struct Nested: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.pointee.has_text != 0 ? _message.string(_message.pointee.text) : "" }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.has_text = 1
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Whether `text` is set.
         @inlinable public var hasText: Bool { _message.pointee.has_text != 0 }
@@ -197,6 +147,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestProtos.Test__Editions__Edition2024__Shown
@@ -204,6 +155,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Editions_Edition2024_OddlyNamed: LifelineMessages.Message {
@@ -254,5 +206,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

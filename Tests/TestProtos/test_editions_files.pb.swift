@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public enum Test_Editions_OfFile: LifelineMessages.ProtobufEnum {
     case three // = 3
@@ -96,52 +96,19 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var expanded: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.expanded, count: _message.pointee.n_expanded) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.expanded = list._elements
-            fields.pointee.n_expanded = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.expanded, count: fields.pointee.n_expanded, of: Int32.self)
-            (fields.pointee.expanded, fields.pointee.n_expanded) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.expanded = list._elements
-                _message.fields.pointee.n_expanded = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var packed: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.packed, count: _message.pointee.n_packed) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.packed = list._elements
-            fields.pointee.n_packed = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.packed, count: fields.pointee.n_packed, of: Int32.self)
-            (fields.pointee.packed, fields.pointee.n_packed) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.packed = list._elements
-                _message.fields.pointee.n_packed = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 5, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     @inlinable public var unchecked: String {
         get { _message.string(_message.pointee.unchecked) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.unchecked)
-        }
+        set { _message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Calls `body` with the text of `unchecked`, without a copy.
     @inlinable public func withUncheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -150,10 +117,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var checked: String {
         get { _message.string(_message.pointee.checked) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.checked)
-        }
+        set { _message.assign(newValue, to: 7, of: Self._table) }
     }
     /// Calls `body` with the text of `checked`, without a copy.
     @inlinable public func withCheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -162,22 +126,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var delimited: Test_Editions_OfFileMessage {
         _read { yield Test_Editions_OfFileMessage(_reading: _message.pointee.delimited, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.delimited = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.delimited == nil { fields.pointee.delimited = _message.create(Test_Editions_OfFileMessage.self) }
-            let original = fields.pointee.delimited
-            var lent = _message.lend(original, as: Test_Editions_OfFileMessage.self)
-            fields.pointee.delimited = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.delimited = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 8, of: Self._table] = newValue }
+        _modify { yield &_message[message: 8, of: Self._table] }
     }
     /// Whether `delimited` is set.
     @inlinable public var hasDelimited: Bool { _message.pointee.delimited != nil }
@@ -186,22 +136,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var prefixed: Test_Editions_OfFileMessage {
         _read { yield Test_Editions_OfFileMessage(_reading: _message.pointee.prefixed, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.prefixed = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.prefixed == nil { fields.pointee.prefixed = _message.create(Test_Editions_OfFileMessage.self) }
-            let original = fields.pointee.prefixed
-            var lent = _message.lend(original, as: Test_Editions_OfFileMessage.self)
-            fields.pointee.prefixed = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.prefixed = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 9, of: Self._table] = newValue }
+        _modify { yield &_message[message: 9, of: Self._table] }
     }
     /// Whether `prefixed` is set.
     @inlinable public var hasPrefixed: Bool { _message.pointee.prefixed != nil }
@@ -211,35 +147,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Neither the map's entries nor their values are ever delimited.
     @inlinable public var map: LifelineMessages.MapField<String, Test_Editions_OfFileMessage> {
         _read { yield LifelineMessages.MapField<String, Test_Editions_OfFileMessage>(_in: _message, entries: _message.pointee.map, count: _message.pointee.n_map) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.map = map._typedEntries()
-            fields.pointee.n_map = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.map, count: fields.pointee.n_map, as: LifelineMessages.MapField<String, Test_Editions_OfFileMessage>.self)
-            (fields.pointee.map, fields.pointee.n_map) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.map = map._typedEntries()
-                _message.fields.pointee.n_map = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 10, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
     @inlinable public var chosen: String {
         get { _message.pointee.choice_case.rawValue == 12 ? _message.string(_message.pointee.chosen) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.choice_case.rawValue != 12 {
-                fields.pointee.chosen = _message.emptyBytes
-            }
-            fields.pointee.choice_case.rawValue = 12
-            _message.assign(newValue, to: &fields.pointee.chosen)
-        }
+        set { _message.assign(newValue, to: 11, of: Self._table) }
     }
     /// Calls `body` with the text of `chosen`, without a copy.
     @inlinable public func withChosenUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -249,26 +163,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var chosenMessage: Test_Editions_OfFileMessage {
         _read { yield Test_Editions_OfFileMessage(_reading: _message.pointee.choice_case.rawValue == 13 ? _message.pointee.chosen_message : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.chosen_message = _message.copy(newValue)
-            fields.pointee.choice_case.rawValue = 13
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.choice_case.rawValue != 13 {
-                fields.pointee.chosen_message = _message.create(Test_Editions_OfFileMessage.self)
-                fields.pointee.choice_case.rawValue = 13
-            }
-            let original = fields.pointee.chosen_message
-            var lent = _message.lend(original, as: Test_Editions_OfFileMessage.self)
-            fields.pointee.chosen_message = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.chosen_message = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 12, of: Self._table] = newValue }
+        _modify { yield &_message[message: 12, of: Self._table] }
     }
 
     @inlinable public var choice: OneOf_Choice? {
@@ -299,5 +195,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public struct Test_Empty_Nothing: LifelineMessages.Message {
     public typealias _Fields = CTestProtos.Test__Empty__Nothing
@@ -12,27 +12,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Empty_HoldsNothing: LifelineMessages.Message {
     @inlinable public var nothing: Test_Empty_Nothing {
         _read { yield Test_Empty_Nothing(_reading: _message.pointee.nothing, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.nothing = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.nothing == nil { fields.pointee.nothing = _message.create(Test_Empty_Nothing.self) }
-            let original = fields.pointee.nothing
-            var lent = _message.lend(original, as: Test_Empty_Nothing.self)
-            fields.pointee.nothing = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.nothing = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `nothing` is set.
     @inlinable public var hasNothing: Bool { _message.pointee.nothing != nil }
@@ -41,68 +28,20 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var nothings: LifelineMessages.RepeatedField<Test_Empty_Nothing> {
         _read { yield LifelineMessages.RepeatedField<Test_Empty_Nothing>(_in: _message, _message.pointee.nothings, count: _message.pointee.n_nothings) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.nothings = list._elements
-            fields.pointee.n_nothings = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.nothings, count: fields.pointee.n_nothings, of: Test_Empty_Nothing.self)
-            (fields.pointee.nothings, fields.pointee.n_nothings) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.nothings = list._elements
-                _message.fields.pointee.n_nothings = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var mapped: LifelineMessages.MapField<Bool, Test_Empty_Nothing> {
         _read { yield LifelineMessages.MapField<Bool, Test_Empty_Nothing>(_in: _message, entries: _message.pointee.mapped, count: _message.pointee.n_mapped) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.mapped = map._typedEntries()
-            fields.pointee.n_mapped = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.mapped, count: fields.pointee.n_mapped, as: LifelineMessages.MapField<Bool, Test_Empty_Nothing>.self)
-            (fields.pointee.mapped, fields.pointee.n_mapped) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.mapped = map._typedEntries()
-                _message.fields.pointee.n_mapped = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var chosen: Test_Empty_Nothing {
         _read { yield Test_Empty_Nothing(_reading: _message.pointee.choice_case.rawValue == 4 ? _message.pointee.chosen : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.chosen = _message.copy(newValue)
-            fields.pointee.choice_case.rawValue = 4
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.choice_case.rawValue != 4 {
-                fields.pointee.chosen = _message.create(Test_Empty_Nothing.self)
-                fields.pointee.choice_case.rawValue = 4
-            }
-            let original = fields.pointee.chosen
-            var lent = _message.lend(original, as: Test_Empty_Nothing.self)
-            fields.pointee.chosen = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.chosen = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 3, of: Self._table] = newValue }
+        _modify { yield &_message[message: 3, of: Self._table] }
     }
 
     @inlinable public var choice: OneOf_Choice? {
@@ -130,5 +69,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

@@ -5,28 +5,14 @@ public import CTestProtos
 public import LifelineDescriptorTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// A message with fields of the types that describe schemas, and with custom options.
 @frozen public struct Test_Imports_Schema: LifelineMessages.Message {
     @inlinable public var files: Google_Protobuf_FileDescriptorSet {
         _read { yield Google_Protobuf_FileDescriptorSet(_reading: _message.pointee.files, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.files = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.files == nil { fields.pointee.files = _message.create(Google_Protobuf_FileDescriptorSet.self) }
-            let original = fields.pointee.files
-            var lent = _message.lend(original, as: Google_Protobuf_FileDescriptorSet.self)
-            fields.pointee.files = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.files = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `files` is set.
     @inlinable public var hasFiles: Bool { _message.pointee.files != nil }
@@ -35,44 +21,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var fieldOptions: LifelineMessages.MapField<String, Google_Protobuf_FieldOptions> {
         _read { yield LifelineMessages.MapField<String, Google_Protobuf_FieldOptions>(_in: _message, entries: _message.pointee.field_options, count: _message.pointee.n_field_options) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.field_options = map._typedEntries()
-            fields.pointee.n_field_options = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.field_options, count: fields.pointee.n_field_options, as: LifelineMessages.MapField<String, Google_Protobuf_FieldOptions>.self)
-            (fields.pointee.field_options, fields.pointee.n_field_options) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.field_options = map._typedEntries()
-                _message.fields.pointee.n_field_options = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var editions: LifelineMessages.RepeatedField<Google_Protobuf_Edition> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Edition>(_in: _message, _message.pointee.editions, count: _message.pointee.n_editions) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.editions = list._elements
-            fields.pointee.n_editions = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.editions, count: fields.pointee.n_editions, of: Google_Protobuf_Edition.self)
-            (fields.pointee.editions, fields.pointee.n_editions) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.editions = list._elements
-                _message.fields.pointee.n_editions = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var type: Google_Protobuf_FieldDescriptorProto.TypeEnum {
@@ -90,22 +46,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var request: Google_Protobuf_Compiler_CodeGeneratorRequest {
         _read { yield Google_Protobuf_Compiler_CodeGeneratorRequest(_reading: _message.pointee.request, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.request = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.request == nil { fields.pointee.request = _message.create(Google_Protobuf_Compiler_CodeGeneratorRequest.self) }
-            let original = fields.pointee.request
-            var lent = _message.lend(original, as: Google_Protobuf_Compiler_CodeGeneratorRequest.self)
-            fields.pointee.request = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.request = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 4, of: Self._table] = newValue }
+        _modify { yield &_message[message: 4, of: Self._table] }
     }
     /// Whether `request` is set.
     @inlinable public var hasRequest: Bool { _message.pointee.request != nil }
@@ -117,16 +59,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Imports_Extensions_owner: LifelineMessages.MessageExtension {
     @inlinable public var value: String {
         get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_value = 1
-            _message.assign(newValue, to: &fields.pointee.value)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     @inlinable public var hasValue: Bool { _message.pointee.has_value != 0 }
@@ -144,6 +83,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Imports_Extensions_rank: LifelineMessages.MessageExtension {
@@ -166,6 +106,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 extension Google_Protobuf_MessageOptions {

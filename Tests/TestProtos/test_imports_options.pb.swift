@@ -5,7 +5,7 @@ public import CTestProtos
 public import LifelineDescriptorTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public struct Test_Imports_Options_Marked: LifelineMessages.Message {
     @inlinable public var number: Int32 {
@@ -18,6 +18,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Imports_Options_Extensions_level: LifelineMessages.MessageExtension {
@@ -40,19 +41,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Imports_Options_Extensions_note: LifelineMessages.MessageExtension {
     @inlinable public var value: String {
         get { _message.pointee.has_value_case.rawValue == 50014 ? _message.string(_message.pointee.value) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.has_value_case.rawValue != 50014 {
-                fields.pointee.value = _message.emptyBytes
-            }
-            fields.pointee.has_value_case.rawValue = 50014
-            _message.assign(newValue, to: &fields.pointee.value)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     @inlinable public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50014 }
@@ -70,6 +65,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Imports_Options_Extensions_rate: LifelineMessages.MessageExtension {
@@ -92,31 +88,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Imports_Options_Extensions_mark: LifelineMessages.MessageExtension {
     @inlinable public var value: Test_Imports_Options_Marked {
         _read { yield Test_Imports_Options_Marked(_reading: _message.pointee.has_value_case.rawValue == 50016 ? _message.pointee.value : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.value = _message.copy(newValue)
-            fields.pointee.has_value_case.rawValue = 50016
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.has_value_case.rawValue != 50016 {
-                fields.pointee.value = _message.create(Test_Imports_Options_Marked.self)
-                fields.pointee.has_value_case.rawValue = 50016
-            }
-            let original = fields.pointee.value
-            var lent = _message.lend(original, as: Test_Imports_Options_Marked.self)
-            fields.pointee.value = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.value = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
     @inlinable public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50016 }
@@ -129,28 +108,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Imports_Options_Extensions_codes: LifelineMessages.MessageExtension {
     @inlinable public var value: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.value = list._elements
-            fields.pointee.n_value = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.value, count: fields.pointee.n_value, of: Int32.self)
-            (fields.pointee.value, fields.pointee.n_value) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.value = list._elements
-                _message.fields.pointee.n_value = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Google_Protobuf_MessageOptions
@@ -159,6 +124,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 extension Google_Protobuf_MessageOptions {

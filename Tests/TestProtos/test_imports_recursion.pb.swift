@@ -4,16 +4,13 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Refers to itself, in every way.
 @frozen public struct Test_Imports_Tree: LifelineMessages.Message {
     @inlinable public var name: String {
         get { _message.string(_message.pointee.name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -22,22 +19,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var left: Test_Imports_Tree {
         _read { yield Test_Imports_Tree(_reading: _message.pointee.left, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.left = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.left == nil { fields.pointee.left = _message.create(Test_Imports_Tree.self) }
-            let original = fields.pointee.left
-            var lent = _message.lend(original, as: Test_Imports_Tree.self)
-            fields.pointee.left = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.left = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `left` is set.
     @inlinable public var hasLeft: Bool { _message.pointee.left != nil }
@@ -46,26 +29,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var right: Test_Imports_Tree {
         _read { yield Test_Imports_Tree(_reading: _message.pointee.has_right_case.rawValue == 3 ? _message.pointee.right : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.right = _message.copy(newValue)
-            fields.pointee.has_right_case.rawValue = 3
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.has_right_case.rawValue != 3 {
-                fields.pointee.right = _message.create(Test_Imports_Tree.self)
-                fields.pointee.has_right_case.rawValue = 3
-            }
-            let original = fields.pointee.right
-            var lent = _message.lend(original, as: Test_Imports_Tree.self)
-            fields.pointee.right = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.right = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `right` is set.
     @inlinable public var hasRight: Bool { _message.pointee.has_right_case.rawValue == 3 }
@@ -74,92 +39,26 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var children: LifelineMessages.RepeatedField<Test_Imports_Tree> {
         _read { yield LifelineMessages.RepeatedField<Test_Imports_Tree>(_in: _message, _message.pointee.children, count: _message.pointee.n_children) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.children = list._elements
-            fields.pointee.n_children = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.children, count: fields.pointee.n_children, of: Test_Imports_Tree.self)
-            (fields.pointee.children, fields.pointee.n_children) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.children = list._elements
-                _message.fields.pointee.n_children = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     @inlinable public var named: LifelineMessages.MapField<String, Test_Imports_Tree> {
         _read { yield LifelineMessages.MapField<String, Test_Imports_Tree>(_in: _message, entries: _message.pointee.named, count: _message.pointee.n_named) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.named = map._typedEntries()
-            fields.pointee.n_named = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.named, count: fields.pointee.n_named, as: LifelineMessages.MapField<String, Test_Imports_Tree>.self)
-            (fields.pointee.named, fields.pointee.n_named) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.named = map._typedEntries()
-                _message.fields.pointee.n_named = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var branch: Test_Imports_Tree {
         _read { yield Test_Imports_Tree(_reading: _message.pointee.grafted_case.rawValue == 6 ? _message.pointee.branch : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.branch = _message.copy(newValue)
-            fields.pointee.grafted_case.rawValue = 6
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.grafted_case.rawValue != 6 {
-                fields.pointee.branch = _message.create(Test_Imports_Tree.self)
-                fields.pointee.grafted_case.rawValue = 6
-            }
-            let original = fields.pointee.branch
-            var lent = _message.lend(original, as: Test_Imports_Tree.self)
-            fields.pointee.branch = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.branch = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 5, of: Self._table] = newValue }
+        _modify { yield &_message[message: 5, of: Self._table] }
     }
 
     @inlinable public var leaf: Test_Imports_Tree.Leaf {
         _read { yield Test_Imports_Tree.Leaf(_reading: _message.pointee.grafted_case.rawValue == 7 ? _message.pointee.leaf : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.leaf = _message.copy(newValue)
-            fields.pointee.grafted_case.rawValue = 7
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.grafted_case.rawValue != 7 {
-                fields.pointee.leaf = _message.create(Test_Imports_Tree.Leaf.self)
-                fields.pointee.grafted_case.rawValue = 7
-            }
-            let original = fields.pointee.leaf
-            var lent = _message.lend(original, as: Test_Imports_Tree.Leaf.self)
-            fields.pointee.leaf = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.leaf = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 6, of: Self._table] = newValue }
+        _modify { yield &_message[message: 6, of: Self._table] }
     }
 
     @inlinable public var grafted: OneOf_Grafted? {
@@ -188,22 +87,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @frozen public struct Leaf: LifelineMessages.Message {
         @inlinable public var tree: Test_Imports_Tree {
             _read { yield Test_Imports_Tree(_reading: _message.pointee.tree, in: _message) }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.tree = _message.copy(newValue)
-            }
-            _modify {
-                let fields = _mutableFields()
-                if fields.pointee.tree == nil { fields.pointee.tree = _message.create(Test_Imports_Tree.self) }
-                let original = fields.pointee.tree
-                var lent = _message.lend(original, as: Test_Imports_Tree.self)
-                fields.pointee.tree = nil
-                defer {
-                    let settled = _message.settle(&lent, from: original, as: Self._table)
-                    _message.fields.pointee.tree = settled
-                }
-                yield &lent
-            }
+            set { _message[message: 0, of: Self._table] = newValue }
+            _modify { yield &_message[message: 0, of: Self._table] }
         }
         /// Whether `tree` is set.
         @inlinable public var hasTree: Bool { _message.pointee.tree != nil }
@@ -212,22 +97,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
         @inlinable public var vein: Test_Imports_Tree.Leaf.Vein {
             _read { yield Test_Imports_Tree.Leaf.Vein(_reading: _message.pointee.vein, in: _message) }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.vein = _message.copy(newValue)
-            }
-            _modify {
-                let fields = _mutableFields()
-                if fields.pointee.vein == nil { fields.pointee.vein = _message.create(Test_Imports_Tree.Leaf.Vein.self) }
-                let original = fields.pointee.vein
-                var lent = _message.lend(original, as: Test_Imports_Tree.Leaf.Vein.self)
-                fields.pointee.vein = nil
-                defer {
-                    let settled = _message.settle(&lent, from: original, as: Self._table)
-                    _message.fields.pointee.vein = settled
-                }
-                yield &lent
-            }
+            set { _message[message: 1, of: Self._table] = newValue }
+            _modify { yield &_message[message: 1, of: Self._table] }
         }
         /// Whether `vein` is set.
         @inlinable public var hasVein: Bool { _message.pointee.vein != nil }
@@ -237,22 +108,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         @frozen public struct Vein: LifelineMessages.Message {
             @inlinable public var leaf: Test_Imports_Tree.Leaf {
                 _read { yield Test_Imports_Tree.Leaf(_reading: _message.pointee.leaf, in: _message) }
-                set {
-                    let fields = _mutableFields()
-                    fields.pointee.leaf = _message.copy(newValue)
-                }
-                _modify {
-                    let fields = _mutableFields()
-                    if fields.pointee.leaf == nil { fields.pointee.leaf = _message.create(Test_Imports_Tree.Leaf.self) }
-                    let original = fields.pointee.leaf
-                    var lent = _message.lend(original, as: Test_Imports_Tree.Leaf.self)
-                    fields.pointee.leaf = nil
-                    defer {
-                        let settled = _message.settle(&lent, from: original, as: Self._table)
-                        _message.fields.pointee.leaf = settled
-                    }
-                    yield &lent
-                }
+                set { _message[message: 0, of: Self._table] = newValue }
+                _modify { yield &_message[message: 0, of: Self._table] }
             }
             /// Whether `leaf` is set.
             @inlinable public var hasLeaf: Bool { _message.pointee.leaf != nil }
@@ -261,22 +118,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
             @inlinable public var vein: Test_Imports_Tree.Leaf.Vein {
                 _read { yield Test_Imports_Tree.Leaf.Vein(_reading: _message.pointee.vein, in: _message) }
-                set {
-                    let fields = _mutableFields()
-                    fields.pointee.vein = _message.copy(newValue)
-                }
-                _modify {
-                    let fields = _mutableFields()
-                    if fields.pointee.vein == nil { fields.pointee.vein = _message.create(Test_Imports_Tree.Leaf.Vein.self) }
-                    let original = fields.pointee.vein
-                    var lent = _message.lend(original, as: Test_Imports_Tree.Leaf.Vein.self)
-                    fields.pointee.vein = nil
-                    defer {
-                        let settled = _message.settle(&lent, from: original, as: Self._table)
-                        _message.fields.pointee.vein = settled
-                    }
-                    yield &lent
-                }
+                set { _message[message: 1, of: Self._table] = newValue }
+                _modify { yield &_message[message: 1, of: Self._table] }
             }
             /// Whether `vein` is set.
             @inlinable public var hasVein: Bool { _message.pointee.vein != nil }
@@ -288,6 +131,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             public var _message: LifelineMessages._MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
             @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+            @inlinable public init() { _message = Self._emptyMessage }
         }
 
         public typealias _Fields = CTestProtos.Test__Imports__Tree__LeafXef3ed9f1
@@ -295,6 +139,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestProtos.Test__Imports__Tree
@@ -302,27 +147,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Imports_Egg: LifelineMessages.Message {
     @inlinable public var hatches: Test_Imports_Hen {
         _read { yield Test_Imports_Hen(_reading: _message.pointee.hatches, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.hatches = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.hatches == nil { fields.pointee.hatches = _message.create(Test_Imports_Hen.self) }
-            let original = fields.pointee.hatches
-            var lent = _message.lend(original, as: Test_Imports_Hen.self)
-            fields.pointee.hatches = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.hatches = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `hatches` is set.
     @inlinable public var hasHatches: Bool { _message.pointee.hatches != nil }
@@ -334,28 +166,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Imports_Hen: LifelineMessages.Message {
     @inlinable public var lays: LifelineMessages.RepeatedField<Test_Imports_Egg> {
         _read { yield LifelineMessages.RepeatedField<Test_Imports_Egg>(_in: _message, _message.pointee.lays, count: _message.pointee.n_lays) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.lays = list._elements
-            fields.pointee.n_lays = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.lays, count: fields.pointee.n_lays, of: Test_Imports_Egg.self)
-            (fields.pointee.lays, fields.pointee.n_lays) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.lays = list._elements
-                _message.fields.pointee.n_lays = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Imports__Hen
@@ -363,5 +181,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

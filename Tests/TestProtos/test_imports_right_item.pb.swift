@@ -4,16 +4,12 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public struct Test_Imports_Right_Item: LifelineMessages.Message {
     @inlinable public var right: String {
         get { _message.pointee.has_right != 0 ? _message.string(_message.pointee.right) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_right = 1
-            _message.assign(newValue, to: &fields.pointee.right)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `right` is set.
     @inlinable public var hasRight: Bool { _message.pointee.has_right != 0 }
@@ -54,5 +50,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

@@ -5,28 +5,14 @@ public import CTestProtos
 public import LifelineMessages
 public import LifelineWellKnownTypes
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Uses messages of other files, packages and modules, some seen only through a public import.
 @frozen public struct Test_Imports_User: LifelineMessages.Message {
     @inlinable public var left: Test_Imports_Left_Item {
         _read { yield Test_Imports_Left_Item(_reading: _message.pointee.left, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.left = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.left == nil { fields.pointee.left = _message.create(Test_Imports_Left_Item.self) }
-            let original = fields.pointee.left
-            var lent = _message.lend(original, as: Test_Imports_Left_Item.self)
-            fields.pointee.left = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.left = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `left` is set.
     @inlinable public var hasLeft: Bool { _message.pointee.left != nil }
@@ -35,22 +21,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var right: Test_Imports_Right_Item {
         _read { yield Test_Imports_Right_Item(_reading: _message.pointee.right, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.right = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.right == nil { fields.pointee.right = _message.create(Test_Imports_Right_Item.self) }
-            let original = fields.pointee.right
-            var lent = _message.lend(original, as: Test_Imports_Right_Item.self)
-            fields.pointee.right = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.right = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `right` is set.
     @inlinable public var hasRight: Bool { _message.pointee.right != nil }
@@ -59,136 +31,38 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var lefts: LifelineMessages.MapField<String, Test_Imports_Left_Item> {
         _read { yield LifelineMessages.MapField<String, Test_Imports_Left_Item>(_in: _message, entries: _message.pointee.lefts, count: _message.pointee.n_lefts) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.lefts = map._typedEntries()
-            fields.pointee.n_lefts = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.lefts, count: fields.pointee.n_lefts, as: LifelineMessages.MapField<String, Test_Imports_Left_Item>.self)
-            (fields.pointee.lefts, fields.pointee.n_lefts) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.lefts = map._typedEntries()
-                _message.fields.pointee.n_lefts = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var moods: LifelineMessages.RepeatedField<Test_Empty_Mood> {
         _read { yield LifelineMessages.RepeatedField<Test_Empty_Mood>(_in: _message, _message.pointee.moods, count: _message.pointee.n_moods) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.moods = list._elements
-            fields.pointee.n_moods = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.moods, count: fields.pointee.n_moods, of: Test_Empty_Mood.self)
-            (fields.pointee.moods, fields.pointee.n_moods) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.moods = list._elements
-                _message.fields.pointee.n_moods = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     @inlinable public var eitherLeft: Test_Imports_Left_Item {
         _read { yield Test_Imports_Left_Item(_reading: _message.pointee.either_case.rawValue == 5 ? _message.pointee.either_left : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.either_left = _message.copy(newValue)
-            fields.pointee.either_case.rawValue = 5
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.either_case.rawValue != 5 {
-                fields.pointee.either_left = _message.create(Test_Imports_Left_Item.self)
-                fields.pointee.either_case.rawValue = 5
-            }
-            let original = fields.pointee.either_left
-            var lent = _message.lend(original, as: Test_Imports_Left_Item.self)
-            fields.pointee.either_left = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.either_left = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 4, of: Self._table] = newValue }
+        _modify { yield &_message[message: 4, of: Self._table] }
     }
 
     @inlinable public var eitherRight: Test_Imports_Right_Item {
         _read { yield Test_Imports_Right_Item(_reading: _message.pointee.either_case.rawValue == 6 ? _message.pointee.either_right : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.either_right = _message.copy(newValue)
-            fields.pointee.either_case.rawValue = 6
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.either_case.rawValue != 6 {
-                fields.pointee.either_right = _message.create(Test_Imports_Right_Item.self)
-                fields.pointee.either_case.rawValue = 6
-            }
-            let original = fields.pointee.either_right
-            var lent = _message.lend(original, as: Test_Imports_Right_Item.self)
-            fields.pointee.either_right = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.either_right = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 5, of: Self._table] = newValue }
+        _modify { yield &_message[message: 5, of: Self._table] }
     }
 
     @inlinable public var eitherTime: Google_Protobuf_Timestamp {
         _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.either_case.rawValue == 7 ? _message.pointee.either_time : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.either_time = _message.copy(newValue)
-            fields.pointee.either_case.rawValue = 7
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.either_case.rawValue != 7 {
-                fields.pointee.either_time = _message.create(Google_Protobuf_Timestamp.self)
-                fields.pointee.either_case.rawValue = 7
-            }
-            let original = fields.pointee.either_time
-            var lent = _message.lend(original, as: Google_Protobuf_Timestamp.self)
-            fields.pointee.either_time = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.either_time = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 6, of: Self._table] = newValue }
+        _modify { yield &_message[message: 6, of: Self._table] }
     }
 
     @inlinable public var anything: Google_Protobuf_Any {
         _read { yield Google_Protobuf_Any(_reading: _message.pointee.anything, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.anything = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.anything == nil { fields.pointee.anything = _message.create(Google_Protobuf_Any.self) }
-            let original = fields.pointee.anything
-            var lent = _message.lend(original, as: Google_Protobuf_Any.self)
-            fields.pointee.anything = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.anything = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 7, of: Self._table] = newValue }
+        _modify { yield &_message[message: 7, of: Self._table] }
     }
     /// Whether `anything` is set.
     @inlinable public var hasAnything: Bool { _message.pointee.anything != nil }
@@ -197,22 +71,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var properties: Google_Protobuf_Struct {
         _read { yield Google_Protobuf_Struct(_reading: _message.pointee.properties, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.properties = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.properties == nil { fields.pointee.properties = _message.create(Google_Protobuf_Struct.self) }
-            let original = fields.pointee.properties
-            var lent = _message.lend(original, as: Google_Protobuf_Struct.self)
-            fields.pointee.properties = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.properties = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 8, of: Self._table] = newValue }
+        _modify { yield &_message[message: 8, of: Self._table] }
     }
     /// Whether `properties` is set.
     @inlinable public var hasProperties: Bool { _message.pointee.properties != nil }
@@ -226,22 +86,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var wrapped: Google_Protobuf_Int64Value {
         _read { yield Google_Protobuf_Int64Value(_reading: _message.pointee.wrapped, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.wrapped = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.wrapped == nil { fields.pointee.wrapped = _message.create(Google_Protobuf_Int64Value.self) }
-            let original = fields.pointee.wrapped
-            var lent = _message.lend(original, as: Google_Protobuf_Int64Value.self)
-            fields.pointee.wrapped = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.wrapped = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 10, of: Self._table] = newValue }
+        _modify { yield &_message[message: 10, of: Self._table] }
     }
     /// Whether `wrapped` is set.
     @inlinable public var hasWrapped: Bool { _message.pointee.wrapped != nil }
@@ -250,43 +96,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var values: LifelineMessages.MapField<Int64, Google_Protobuf_Value> {
         _read { yield LifelineMessages.MapField<Int64, Google_Protobuf_Value>(_in: _message, entries: _message.pointee.values, count: _message.pointee.n_values) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.values = map._typedEntries()
-            fields.pointee.n_values = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.values, count: fields.pointee.n_values, as: LifelineMessages.MapField<Int64, Google_Protobuf_Value>.self)
-            (fields.pointee.values, fields.pointee.n_values) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.values = map._typedEntries()
-                _message.fields.pointee.n_values = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 11, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 11, of: Self._table] }
     }
 
     @inlinable public var unpackaged: Unpackaged {
         _read { yield Unpackaged(_reading: _message.pointee.unpackaged, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.unpackaged = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.unpackaged == nil { fields.pointee.unpackaged = _message.create(Unpackaged.self) }
-            let original = fields.pointee.unpackaged
-            var lent = _message.lend(original, as: Unpackaged.self)
-            fields.pointee.unpackaged = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.unpackaged = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 12, of: Self._table] = newValue }
+        _modify { yield &_message[message: 12, of: Self._table] }
     }
     /// Whether `unpackaged` is set.
     @inlinable public var hasUnpackaged: Bool { _message.pointee.unpackaged != nil }
@@ -329,5 +146,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

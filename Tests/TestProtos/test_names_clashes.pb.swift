@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public enum Test_Names_Joined__kind: LifelineMessages.ProtobufEnum {
     case unknown // = 0
@@ -78,10 +78,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var clearFoo_p: String {
         get { _message.string(_message.pointee.clear_foo) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.clear_foo)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `clearFoo_p`, without a copy.
     @inlinable public func withClearFoo_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -98,28 +95,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Names_Counts: LifelineMessages.Message {
     @inlinable public var items: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.items, count: _message.pointee.n_items) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.items = list._elements
-            fields.pointee.n_items = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.items, count: fields.pointee.n_items, of: Int32.self)
-            (fields.pointee.items, fields.pointee.n_items) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.items = list._elements
-                _message.fields.pointee.n_items = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     @inlinable public var nItems: Int32 {
@@ -134,44 +117,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var nCount: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.n_count, count: _message.pointee.n_n_count) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.n_count = list._elements
-            fields.pointee.n_n_count = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.n_count, count: fields.pointee.n_n_count, of: Int32.self)
-            (fields.pointee.n_count, fields.pointee.n_n_count) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.n_count = list._elements
-                _message.fields.pointee.n_n_count = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     @inlinable public var count: LifelineMessages.MapField<Int32, Int32> {
         _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.count_5, count: _message.pointee.n_count_5) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.count_5 = map._typedEntries()
-            fields.pointee.n_count_5 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.count_5, count: fields.pointee.n_count_5, as: LifelineMessages.MapField<Int32, Int32>.self)
-            (fields.pointee.count_5, fields.pointee.n_count_5) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.count_5 = map._typedEntries()
-                _message.fields.pointee.n_count_5 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Counts
@@ -179,6 +132,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Names_Oneofs: LifelineMessages.Message {
@@ -193,14 +147,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var b: String {
         get { _message.pointee.x_of_of_case.rawValue == 2 ? _message.string(_message.pointee.b) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.x_of_of_case.rawValue != 2 {
-                fields.pointee.b = _message.emptyBytes
-            }
-            fields.pointee.x_of_of_case.rawValue = 2
-            _message.assign(newValue, to: &fields.pointee.b)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `b`, without a copy.
     @inlinable public func withBUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -247,70 +194,20 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var bazQux: Test_Names_Oneofs.Nested {
         _read { yield Test_Names_Oneofs.Nested(_reading: _message.pointee.bar_case.rawValue == 8 ? _message.pointee.baz_qux : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.baz_qux = _message.copy(newValue)
-            fields.pointee.bar_case.rawValue = 8
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.bar_case.rawValue != 8 {
-                fields.pointee.baz_qux = _message.create(Test_Names_Oneofs.Nested.self)
-                fields.pointee.bar_case.rawValue = 8
-            }
-            let original = fields.pointee.baz_qux
-            var lent = _message.lend(original, as: Test_Names_Oneofs.Nested.self)
-            fields.pointee.baz_qux = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.baz_qux = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 7, of: Self._table] = newValue }
+        _modify { yield &_message[message: 7, of: Self._table] }
     }
 
     @inlinable public var qux: Test_Names_Oneofs.Nested {
         _read { yield Test_Names_Oneofs.Nested(_reading: _message.pointee.bar_baz_of_case.rawValue == 9 ? _message.pointee.qux : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.qux = _message.copy(newValue)
-            fields.pointee.bar_baz_of_case.rawValue = 9
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.bar_baz_of_case.rawValue != 9 {
-                fields.pointee.qux = _message.create(Test_Names_Oneofs.Nested.self)
-                fields.pointee.bar_baz_of_case.rawValue = 9
-            }
-            let original = fields.pointee.qux
-            var lent = _message.lend(original, as: Test_Names_Oneofs.Nested.self)
-            fields.pointee.qux = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.qux = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 8, of: Self._table] = newValue }
+        _modify { yield &_message[message: 8, of: Self._table] }
     }
 
     @inlinable public var oneOfX: Test_Names_Oneofs.Nested {
         _read { yield Test_Names_Oneofs.Nested(_reading: _message.pointee.oneof_x, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.oneof_x = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.oneof_x == nil { fields.pointee.oneof_x = _message.create(Test_Names_Oneofs.Nested.self) }
-            let original = fields.pointee.oneof_x
-            var lent = _message.lend(original, as: Test_Names_Oneofs.Nested.self)
-            fields.pointee.oneof_x = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.oneof_x = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 9, of: Self._table] = newValue }
+        _modify { yield &_message[message: 9, of: Self._table] }
     }
     /// Whether `oneOfX` is set.
     @inlinable public var hasOneOfX: Bool { _message.pointee.oneof_x != nil }
@@ -328,22 +225,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var xCaseMessage: Test_Names_Oneofs.XCase {
         _read { yield Test_Names_Oneofs.XCase(_reading: _message.pointee.x_case_message, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.x_case_message = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.x_case_message == nil { fields.pointee.x_case_message = _message.create(Test_Names_Oneofs.XCase.self) }
-            let original = fields.pointee.x_case_message
-            var lent = _message.lend(original, as: Test_Names_Oneofs.XCase.self)
-            fields.pointee.x_case_message = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.x_case_message = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 11, of: Self._table] = newValue }
+        _modify { yield &_message[message: 11, of: Self._table] }
     }
     /// Whether `xCaseMessage` is set.
     @inlinable public var hasXCaseMessage: Bool { _message.pointee.x_case_message != nil }
@@ -352,22 +235,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var xMessage: Test_Names_Oneofs.X {
         _read { yield Test_Names_Oneofs.X(_reading: _message.pointee.x_message, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.x_message = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.x_message == nil { fields.pointee.x_message = _message.create(Test_Names_Oneofs.X.self) }
-            let original = fields.pointee.x_message
-            var lent = _message.lend(original, as: Test_Names_Oneofs.X.self)
-            fields.pointee.x_message = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.x_message = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 12, of: Self._table] = newValue }
+        _modify { yield &_message[message: 12, of: Self._table] }
     }
     /// Whether `xMessage` is set.
     @inlinable public var hasXMessage: Bool { _message.pointee.x_message != nil }
@@ -552,6 +421,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct XCase: LifelineMessages.Message {
@@ -565,6 +435,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct X: LifelineMessages.Message {
@@ -602,6 +473,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Oneofs
@@ -609,32 +481,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// The oneof's and the message's names are one.
 @frozen public struct Test_Names_Shape: LifelineMessages.Message {
     @inlinable public var circle: Test_Names_Shape.Circle {
         _read { yield Test_Names_Shape.Circle(_reading: _message.pointee.shape_case.rawValue == 1 ? _message.pointee.circle : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.circle = _message.copy(newValue)
-            fields.pointee.shape_case.rawValue = 1
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.shape_case.rawValue != 1 {
-                fields.pointee.circle = _message.create(Test_Names_Shape.Circle.self)
-                fields.pointee.shape_case.rawValue = 1
-            }
-            let original = fields.pointee.circle
-            var lent = _message.lend(original, as: Test_Names_Shape.Circle.self)
-            fields.pointee.circle = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.circle = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
 
     @inlinable public var square: Double {
@@ -680,6 +535,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Shape
@@ -687,28 +543,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// A field named like its message, its type, or its package.
 @frozen public struct Test_Names_recursive: LifelineMessages.Message {
     @inlinable public var recursive: Test_Names_recursive {
         _read { yield Test_Names_recursive(_reading: _message.pointee.recursive, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.recursive = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.recursive == nil { fields.pointee.recursive = _message.create(Test_Names_recursive.self) }
-            let original = fields.pointee.recursive
-            var lent = _message.lend(original, as: Test_Names_recursive.self)
-            fields.pointee.recursive = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.recursive = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `recursive` is set.
     @inlinable public var hasRecursive: Bool { _message.pointee.recursive != nil }
@@ -717,44 +560,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var test: LifelineMessages.RepeatedField<Test_Names_recursive> {
         _read { yield LifelineMessages.RepeatedField<Test_Names_recursive>(_in: _message, _message.pointee.test, count: _message.pointee.n_test) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.test = list._elements
-            fields.pointee.n_test = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.test, count: fields.pointee.n_test, of: Test_Names_recursive.self)
-            (fields.pointee.test, fields.pointee.n_test) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.test = list._elements
-                _message.fields.pointee.n_test = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var names: LifelineMessages.MapField<String, Test_Names_recursive> {
         _read { yield LifelineMessages.MapField<String, Test_Names_recursive>(_in: _message, entries: _message.pointee.names, count: _message.pointee.n_names) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.names = map._typedEntries()
-            fields.pointee.n_names = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.names, count: fields.pointee.n_names, as: LifelineMessages.MapField<String, Test_Names_recursive>.self)
-            (fields.pointee.names, fields.pointee.n_names) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.names = map._typedEntries()
-                _message.fields.pointee.n_names = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__RecursiveX92bc6099
@@ -762,6 +575,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Names_lower_case: LifelineMessages.Message {
@@ -775,6 +589,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Names_LowerCase: LifelineMessages.Message {
@@ -788,6 +603,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Names_Lower_Case: LifelineMessages.Message {
@@ -801,6 +617,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Names__Leading: LifelineMessages.Message {
@@ -814,6 +631,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Names_Leading: LifelineMessages.Message {
@@ -827,49 +645,21 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// The entry message of a map, made up by protoc, and types that look like it.
 @frozen public struct Test_Names_Entries: LifelineMessages.Message {
     @inlinable public var value: LifelineMessages.MapField<String, Int32> {
         _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.value, count: _message.pointee.n_value) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.value = map._typedEntries()
-            fields.pointee.n_value = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.value, count: fields.pointee.n_value, as: LifelineMessages.MapField<String, Int32>.self)
-            (fields.pointee.value, fields.pointee.n_value) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.value = map._typedEntries()
-                _message.fields.pointee.n_value = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     @inlinable public var valueMessage: Test_Names_Entries.Value {
         _read { yield Test_Names_Entries.Value(_reading: _message.pointee.value_message, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.value_message = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.value_message == nil { fields.pointee.value_message = _message.create(Test_Names_Entries.Value.self) }
-            let original = fields.pointee.value_message
-            var lent = _message.lend(original, as: Test_Names_Entries.Value.self)
-            fields.pointee.value_message = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.value_message = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `valueMessage` is set.
     @inlinable public var hasValueMessage: Bool { _message.pointee.value_message != nil }
@@ -879,23 +669,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @frozen public struct Value: LifelineMessages.Message {
         @inlinable public var entry: LifelineMessages.MapField<String, Int32> {
             _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.entry, count: _message.pointee.n_entry) }
-            set {
-                let fields = _mutableFields()
-                let map = _message.copy(newValue)
-                fields.pointee.entry = map._typedEntries()
-                fields.pointee.n_entry = map.count
-            }
-            _modify {
-                let fields = _mutableFields()
-                var map = _message.lend(entries: fields.pointee.entry, count: fields.pointee.n_entry, as: LifelineMessages.MapField<String, Int32>.self)
-                (fields.pointee.entry, fields.pointee.n_entry) = (nil, 0)
-                defer {
-                    _message.settle(&map, as: Self._table)
-                    _message.fields.pointee.entry = map._typedEntries()
-                    _message.fields.pointee.n_entry = map.count
-                }
-                yield &map
-            }
+            set { _message[collection: 0, of: Self._table] = newValue }
+            _modify { yield &_message[collection: 0, of: Self._table] }
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Entries__ValueXbc9ef52e
@@ -903,6 +678,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Entries
@@ -910,16 +686,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Fields named as the methods that lend others.
 @frozen public struct Test_Names_Lending: LifelineMessages.Message {
     @inlinable public var name: String {
         get { _message.string(_message.pointee.name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -928,10 +702,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var data: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.data) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.data)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `data`, without a copy.
     @inlinable public func withDataSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -940,14 +711,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var title: String {
         get { _message.pointee.has_title_case.rawValue == 3 ? _message.string(_message.pointee.title) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.has_title_case.rawValue != 3 {
-                fields.pointee.title = _message.emptyBytes
-            }
-            fields.pointee.has_title_case.rawValue = 3
-            _message.assign(newValue, to: &fields.pointee.title)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether `title` is set.
     @inlinable public var hasTitle: Bool { _message.pointee.has_title_case.rawValue == 3 }
@@ -961,14 +725,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var chosen: [Swift.UInt8] {
         get { _message.pointee.choice_case.rawValue == 4 ? _message.bytes(_message.pointee.chosen) : [] }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.choice_case.rawValue != 4 {
-                fields.pointee.chosen = _message.emptyBytes
-            }
-            fields.pointee.choice_case.rawValue = 4
-            _message.assign(newValue, to: &fields.pointee.chosen)
-        }
+        set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the bytes of `chosen`, without a copy.
     @inlinable public func withChosenSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -992,10 +749,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var withTitleSpan: String {
         get { _message.string(_message.pointee.with_title_span) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.with_title_span)
-        }
+        set { _message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Calls `body` with the text of `withTitleSpan`, without a copy.
     @inlinable public func withWithTitleSpanUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1004,10 +758,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var withDataSpan_8: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.with_data_span) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.with_data_span)
-        }
+        set { _message.assign(newValue, to: 7, of: Self._table) }
     }
     /// Calls `body` with the bytes of `withDataSpan_8`, without a copy.
     @inlinable public func withWithDataSpanSpan_8<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1016,23 +767,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var withTitleUtf8Span: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.withtitleutf8span, count: _message.pointee.n_withtitleutf8span) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.withtitleutf8span = list._elements
-            fields.pointee.n_withtitleutf8span = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.withtitleutf8span, count: fields.pointee.n_withtitleutf8span, of: String.self)
-            (fields.pointee.withtitleutf8span, fields.pointee.n_withtitleutf8span) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.withtitleutf8span = list._elements
-                _message.fields.pointee.n_withtitleutf8span = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 8, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
     /// The older field keeps its name.
@@ -1043,10 +779,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var late_11: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.late) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.late)
-        }
+        set { _message.assign(newValue, to: 10, of: Self._table) }
     }
     /// Calls `body` with the bytes of `late_11`, without a copy.
     @inlinable public func withLateSpan_11<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1055,10 +788,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var withLateUtf8Span: String {
         get { _message.string(_message.pointee.withlateutf8span) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.withlateutf8span)
-        }
+        set { _message.assign(newValue, to: 11, of: Self._table) }
     }
     /// Calls `body` with the text of `withLateUtf8Span`, without a copy.
     @inlinable public func withWithLateUtf8SpanUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1068,23 +798,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Lists have no such method.
     @inlinable public var many: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.many = list._elements
-            fields.pointee.n_many = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.many, count: fields.pointee.n_many, of: String.self)
-            (fields.pointee.many, fields.pointee.n_many) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.many = list._elements
-                _message.fields.pointee.n_many = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 12, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 12, of: Self._table] }
     }
 
     @inlinable public var withManyUtf8Span: Bool {
@@ -1120,6 +835,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Enums whose full names are one when their parts are joined by underscores.
@@ -1171,5 +887,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

@@ -4,16 +4,12 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public struct Test_Names_CWords: LifelineMessages.Message {
     @inlinable public var andEq: String {
         get { _message.pointee.has_and_eq_4 != 0 ? _message.string(_message.pointee.and_eq_4) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_and_eq_4 = 1
-            _message.assign(newValue, to: &fields.pointee.and_eq_4)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `andEq` is set.
     @inlinable public var hasAndEq: Bool { _message.pointee.has_and_eq_4 != 0 }
@@ -27,11 +23,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var bool: String {
         get { _message.pointee.has_bool_9 != 0 ? _message.string(_message.pointee.bool_9) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_bool_9 = 1
-            _message.assign(newValue, to: &fields.pointee.bool_9)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `bool` is set.
     @inlinable public var hasBool: Bool { _message.pointee.has_bool_9 != 0 }
@@ -45,11 +37,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var `class`: String {
         get { _message.pointee.has_class_14 != 0 ? _message.string(_message.pointee.class_14) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_class_14 = 1
-            _message.assign(newValue, to: &fields.pointee.class_14)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether ``class`` is set.
     @inlinable public var hasClass: Bool { _message.pointee.has_class_14 != 0 }
@@ -63,11 +51,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var coAwait: String {
         get { _message.pointee.has_co_await_23 != 0 ? _message.string(_message.pointee.co_await_23) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_co_await_23 = 1
-            _message.assign(newValue, to: &fields.pointee.co_await_23)
-        }
+        set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Whether `coAwait` is set.
     @inlinable public var hasCoAwait: Bool { _message.pointee.has_co_await_23 != 0 }
@@ -81,11 +65,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var `default`: String {
         get { _message.pointee.has_default_27 != 0 ? _message.string(_message.pointee.default_27) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_default_27 = 1
-            _message.assign(newValue, to: &fields.pointee.default_27)
-        }
+        set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Whether ``default`` is set.
     @inlinable public var hasDefault: Bool { _message.pointee.has_default_27 != 0 }
@@ -99,11 +79,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var int: String {
         get { _message.pointee.has_int_46 != 0 ? _message.string(_message.pointee.int_46) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_int_46 = 1
-            _message.assign(newValue, to: &fields.pointee.int_46)
-        }
+        set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether `int` is set.
     @inlinable public var hasInt: Bool { _message.pointee.has_int_46 != 0 }
@@ -117,11 +93,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var register: String {
         get { _message.pointee.has_register_63 != 0 ? _message.string(_message.pointee.register_63) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_register_63 = 1
-            _message.assign(newValue, to: &fields.pointee.register_63)
-        }
+        set { _message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Whether `register` is set.
     @inlinable public var hasRegister: Bool { _message.pointee.has_register_63 != 0 }
@@ -135,11 +107,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var `struct`: String {
         get { _message.pointee.has_struct_74 != 0 ? _message.string(_message.pointee.struct_74) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_struct_74 = 1
-            _message.assign(newValue, to: &fields.pointee.struct_74)
-        }
+        set { _message.assign(newValue, to: 7, of: Self._table) }
     }
     /// Whether ``struct`` is set.
     @inlinable public var hasStruct: Bool { _message.pointee.has_struct_74 != 0 }
@@ -153,11 +121,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var errno: String {
         get { _message.pointee.has_errno_97 != 0 ? _message.string(_message.pointee.errno_97) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_errno_97 = 1
-            _message.assign(newValue, to: &fields.pointee.errno_97)
-        }
+        set { _message.assign(newValue, to: 8, of: Self._table) }
     }
     /// Whether `errno` is set.
     @inlinable public var hasErrno: Bool { _message.pointee.has_errno_97 != 0 }
@@ -171,11 +135,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var linux: String {
         get { _message.pointee.has_linux_99 != 0 ? _message.string(_message.pointee.linux_99) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_linux_99 = 1
-            _message.assign(newValue, to: &fields.pointee.linux_99)
-        }
+        set { _message.assign(newValue, to: 9, of: Self._table) }
     }
     /// Whether `linux` is set.
     @inlinable public var hasLinux: Bool { _message.pointee.has_linux_99 != 0 }
@@ -189,11 +149,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var null: String {
         get { _message.pointee.has_null != 0 ? _message.string(_message.pointee.null) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_null = 1
-            _message.assign(newValue, to: &fields.pointee.null)
-        }
+        set { _message.assign(newValue, to: 10, of: Self._table) }
     }
     /// Whether `null` is set.
     @inlinable public var hasNull: Bool { _message.pointee.has_null != 0 }
@@ -207,11 +163,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var bool_: String {
         get { _message.pointee.has_bool_107 != 0 ? _message.string(_message.pointee.bool_107) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_bool_107 = 1
-            _message.assign(newValue, to: &fields.pointee.bool_107)
-        }
+        set { _message.assign(newValue, to: 11, of: Self._table) }
     }
     /// Whether `bool_` is set.
     @inlinable public var hasBool_: Bool { _message.pointee.has_bool_107 != 0 }
@@ -225,11 +177,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var sizeT: String {
         get { _message.pointee.has_size_t != 0 ? _message.string(_message.pointee.size_t) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_size_t = 1
-            _message.assign(newValue, to: &fields.pointee.size_t)
-        }
+        set { _message.assign(newValue, to: 12, of: Self._table) }
     }
     /// Whether `sizeT` is set.
     @inlinable public var hasSizeT: Bool { _message.pointee.has_size_t != 0 }
@@ -246,16 +194,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Names_SwiftWords: LifelineMessages.Message {
     @inlinable public var self_p: String {
         get { _message.pointee.has_self_1 != 0 ? _message.string(_message.pointee.self_1) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_self_1 = 1
-            _message.assign(newValue, to: &fields.pointee.self_1)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `self_p` is set.
     @inlinable public var hasSelf_p: Bool { _message.pointee.has_self_1 != 0 }
@@ -269,11 +214,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var self_p_2: String {
         get { _message.pointee.has_self_2 != 0 ? _message.string(_message.pointee.self_2) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_self_2 = 1
-            _message.assign(newValue, to: &fields.pointee.self_2)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `self_p_2` is set.
     @inlinable public var hasSelf_p_2: Bool { _message.pointee.has_self_2 != 0 }
@@ -287,11 +228,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var init_p: String {
         get { _message.pointee.has_init_3 != 0 ? _message.string(_message.pointee.init_3) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_init_3 = 1
-            _message.assign(newValue, to: &fields.pointee.init_3)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether `init_p` is set.
     @inlinable public var hasInit_p: Bool { _message.pointee.has_init_3 != 0 }
@@ -305,11 +242,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var type: String {
         get { _message.pointee.has_type_4 != 0 ? _message.string(_message.pointee.type_4) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_type_4 = 1
-            _message.assign(newValue, to: &fields.pointee.type_4)
-        }
+        set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Whether `type` is set.
     @inlinable public var hasType: Bool { _message.pointee.has_type_4 != 0 }
@@ -323,11 +256,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var type_5: String {
         get { _message.pointee.has_type_5 != 0 ? _message.string(_message.pointee.type_5) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_type_5 = 1
-            _message.assign(newValue, to: &fields.pointee.type_5)
-        }
+        set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Whether `type_5` is set.
     @inlinable public var hasType_5: Bool { _message.pointee.has_type_5 != 0 }
@@ -341,11 +270,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var `protocol`: String {
         get { _message.pointee.has_protocol_6 != 0 ? _message.string(_message.pointee.protocol_6) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_protocol_6 = 1
-            _message.assign(newValue, to: &fields.pointee.protocol_6)
-        }
+        set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether ``protocol`` is set.
     @inlinable public var hasProtocol: Bool { _message.pointee.has_protocol_6 != 0 }
@@ -359,11 +284,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var protocol_7: String {
         get { _message.pointee.has_protocol_7 != 0 ? _message.string(_message.pointee.protocol_7) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_protocol_7 = 1
-            _message.assign(newValue, to: &fields.pointee.protocol_7)
-        }
+        set { _message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Whether `protocol_7` is set.
     @inlinable public var hasProtocol_7: Bool { _message.pointee.has_protocol_7 != 0 }
@@ -377,11 +298,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var `in`: String {
         get { _message.pointee.has_in != 0 ? _message.string(_message.pointee.in) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_in = 1
-            _message.assign(newValue, to: &fields.pointee.in)
-        }
+        set { _message.assign(newValue, to: 7, of: Self._table) }
     }
     /// Whether ``in`` is set.
     @inlinable public var hasIn: Bool { _message.pointee.has_in != 0 }
@@ -395,11 +312,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var `is`: String {
         get { _message.pointee.has_is != 0 ? _message.string(_message.pointee.is) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_is = 1
-            _message.assign(newValue, to: &fields.pointee.is)
-        }
+        set { _message.assign(newValue, to: 8, of: Self._table) }
     }
     /// Whether ``is`` is set.
     @inlinable public var hasIs: Bool { _message.pointee.has_is != 0 }
@@ -413,11 +326,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var any: String {
         get { _message.pointee.has_any != 0 ? _message.string(_message.pointee.any) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_any = 1
-            _message.assign(newValue, to: &fields.pointee.any)
-        }
+        set { _message.assign(newValue, to: 9, of: Self._table) }
     }
     /// Whether `any` is set.
     @inlinable public var hasAny: Bool { _message.pointee.has_any != 0 }
@@ -431,11 +340,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var await: String {
         get { _message.pointee.has_await != 0 ? _message.string(_message.pointee.await) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_await = 1
-            _message.assign(newValue, to: &fields.pointee.await)
-        }
+        set { _message.assign(newValue, to: 10, of: Self._table) }
     }
     /// Whether `await` is set.
     @inlinable public var hasAwait: Bool { _message.pointee.has_await != 0 }
@@ -449,11 +354,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var none: String {
         get { _message.pointee.has_none != 0 ? _message.string(_message.pointee.none) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_none = 1
-            _message.assign(newValue, to: &fields.pointee.none)
-        }
+        set { _message.assign(newValue, to: 11, of: Self._table) }
     }
     /// Whether `none` is set.
     @inlinable public var hasNone: Bool { _message.pointee.has_none != 0 }
@@ -467,11 +368,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var `inout`: String {
         get { _message.pointee.has_inout != 0 ? _message.string(_message.pointee.inout) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_inout = 1
-            _message.assign(newValue, to: &fields.pointee.inout)
-        }
+        set { _message.assign(newValue, to: 12, of: Self._table) }
     }
     /// Whether ``inout`` is set.
     @inlinable public var hasInout: Bool { _message.pointee.has_inout != 0 }
@@ -485,11 +382,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var `defer`: String {
         get { _message.pointee.has_defer != 0 ? _message.string(_message.pointee.defer) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_defer = 1
-            _message.assign(newValue, to: &fields.pointee.defer)
-        }
+        set { _message.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether ``defer`` is set.
     @inlinable public var hasDefer: Bool { _message.pointee.has_defer != 0 }
@@ -503,11 +396,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var get: String {
         get { _message.pointee.has_get != 0 ? _message.string(_message.pointee.get) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_get = 1
-            _message.assign(newValue, to: &fields.pointee.get)
-        }
+        set { _message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `get` is set.
     @inlinable public var hasGet: Bool { _message.pointee.has_get != 0 }
@@ -521,11 +410,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var `subscript`: String {
         get { _message.pointee.has_subscript != 0 ? _message.string(_message.pointee.subscript) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_subscript = 1
-            _message.assign(newValue, to: &fields.pointee.subscript)
-        }
+        set { _message.assign(newValue, to: 15, of: Self._table) }
     }
     /// Whether ``subscript`` is set.
     @inlinable public var hasSubscript: Bool { _message.pointee.has_subscript != 0 }
@@ -542,16 +427,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Names_Members: LifelineMessages.Message {
     @inlinable public var description_p: String {
         get { _message.pointee.has_description != 0 ? _message.string(_message.pointee.description) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_description = 1
-            _message.assign(newValue, to: &fields.pointee.description)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `description_p` is set.
     @inlinable public var hasDescription_p: Bool { _message.pointee.has_description != 0 }
@@ -565,11 +447,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var hashValue_p: String {
         get { _message.pointee.has_hash_value != 0 ? _message.string(_message.pointee.hash_value) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_hash_value = 1
-            _message.assign(newValue, to: &fields.pointee.hash_value)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `hashValue_p` is set.
     @inlinable public var hasHashValue_p: Bool { _message.pointee.has_hash_value != 0 }
@@ -583,11 +461,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var textFormat: String {
         get { _message.pointee.has_text_format != 0 ? _message.string(_message.pointee.text_format) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_text_format = 1
-            _message.assign(newValue, to: &fields.pointee.text_format)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether `textFormat` is set.
     @inlinable public var hasTextFormat: Bool { _message.pointee.has_text_format != 0 }
@@ -601,11 +475,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var unknownFields_p: String {
         get { _message.pointee.has_unknown_fields != 0 ? _message.string(_message.pointee.unknown_fields) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_unknown_fields = 1
-            _message.assign(newValue, to: &fields.pointee.unknown_fields)
-        }
+        set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Whether `unknownFields_p` is set.
     @inlinable public var hasUnknownFields_p: Bool { _message.pointee.has_unknown_fields != 0 }
@@ -619,11 +489,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var merge: String {
         get { _message.pointee.has_merge != 0 ? _message.string(_message.pointee.merge) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_merge = 1
-            _message.assign(newValue, to: &fields.pointee.merge)
-        }
+        set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Whether `merge` is set.
     @inlinable public var hasMerge: Bool { _message.pointee.has_merge != 0 }
@@ -637,11 +503,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var fields: String {
         get { _message.pointee.has_fields != 0 ? _message.string(_message.pointee.fields) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_fields = 1
-            _message.assign(newValue, to: &fields.pointee.fields)
-        }
+        set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether `fields` is set.
     @inlinable public var hasFields: Bool { _message.pointee.has_fields != 0 }
@@ -655,11 +517,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var value: String {
         get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_value = 1
-            _message.assign(newValue, to: &fields.pointee.value)
-        }
+        set { _message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Whether `value` is set.
     @inlinable public var hasValue: Bool { _message.pointee.has_value != 0 }
@@ -673,11 +531,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var message: String {
         get { _message.pointee.has_message != 0 ? _message.string(_message.pointee.message) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_message = 1
-            _message.assign(newValue, to: &fields.pointee.message)
-        }
+        set { _message.assign(newValue, to: 7, of: Self._table) }
     }
     /// Whether `message` is set.
     @inlinable public var hasMessage: Bool { _message.pointee.has_message != 0 }
@@ -691,11 +545,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var fields_25: String {
         get { _message.pointee.has_fields_25 != 0 ? _message.string(_message.pointee.fields_25) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_fields_25 = 1
-            _message.assign(newValue, to: &fields.pointee.fields_25)
-        }
+        set { _message.assign(newValue, to: 8, of: Self._table) }
     }
     /// Whether `fields_25` is set.
     @inlinable public var hasFields_25: Bool { _message.pointee.has_fields_25 != 0 }
@@ -709,11 +559,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var mutableFields: String {
         get { _message.pointee.has_mutable_fields != 0 ? _message.string(_message.pointee.mutable_fields) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_mutable_fields = 1
-            _message.assign(newValue, to: &fields.pointee.mutable_fields)
-        }
+        set { _message.assign(newValue, to: 9, of: Self._table) }
     }
     /// Whether `mutableFields` is set.
     @inlinable public var hasMutableFields: Bool { _message.pointee.has_mutable_fields != 0 }
@@ -727,11 +573,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var allCases: String {
         get { _message.pointee.has_allcases != 0 ? _message.string(_message.pointee.allcases) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_allcases = 1
-            _message.assign(newValue, to: &fields.pointee.allcases)
-        }
+        set { _message.assign(newValue, to: 10, of: Self._table) }
     }
     /// Whether `allCases` is set.
     @inlinable public var hasAllCases: Bool { _message.pointee.has_allcases != 0 }
@@ -745,11 +587,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var unrecognized: String {
         get { _message.pointee.has_unrecognized != 0 ? _message.string(_message.pointee.unrecognized) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_unrecognized = 1
-            _message.assign(newValue, to: &fields.pointee.unrecognized)
-        }
+        set { _message.assign(newValue, to: 11, of: Self._table) }
     }
     /// Whether `unrecognized` is set.
     @inlinable public var hasUnrecognized: Bool { _message.pointee.has_unrecognized != 0 }
@@ -763,11 +601,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var base: String {
         get { _message.pointee.has_base_37 != 0 ? _message.string(_message.pointee.base_37) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_base_37 = 1
-            _message.assign(newValue, to: &fields.pointee.base_37)
-        }
+        set { _message.assign(newValue, to: 12, of: Self._table) }
     }
     /// Whether `base` is set.
     @inlinable public var hasBase: Bool { _message.pointee.has_base_37 != 0 }
@@ -781,11 +615,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var foo: String {
         get { _message.pointee.has_foo != 0 ? _message.string(_message.pointee.foo) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_foo = 1
-            _message.assign(newValue, to: &fields.pointee.foo)
-        }
+        set { _message.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether `foo` is set.
     @inlinable public var hasFoo: Bool { _message.pointee.has_foo != 0 }
@@ -799,11 +629,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var foo_41: String {
         get { _message.pointee.has_foo_41 != 0 ? _message.string(_message.pointee.foo_41) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_foo_41 = 1
-            _message.assign(newValue, to: &fields.pointee.foo_41)
-        }
+        set { _message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `foo_41` is set.
     @inlinable public var hasFoo_41: Bool { _message.pointee.has_foo_41 != 0 }
@@ -817,11 +643,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var foo_42: String {
         get { _message.pointee.has_foo_42 != 0 ? _message.string(_message.pointee.foo_42) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_foo_42 = 1
-            _message.assign(newValue, to: &fields.pointee.foo_42)
-        }
+        set { _message.assign(newValue, to: 15, of: Self._table) }
     }
     /// Whether `foo_42` is set.
     @inlinable public var hasFoo_42: Bool { _message.pointee.has_foo_42 != 0 }
@@ -835,11 +657,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var fooBar: String {
         get { _message.pointee.has_foo_bar != 0 ? _message.string(_message.pointee.foo_bar) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_foo_bar = 1
-            _message.assign(newValue, to: &fields.pointee.foo_bar)
-        }
+        set { _message.assign(newValue, to: 16, of: Self._table) }
     }
     /// Whether `fooBar` is set.
     @inlinable public var hasFooBar: Bool { _message.pointee.has_foo_bar != 0 }
@@ -853,11 +671,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var fooBar_45: String {
         get { _message.pointee.has_foobar != 0 ? _message.string(_message.pointee.foobar) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_foobar = 1
-            _message.assign(newValue, to: &fields.pointee.foobar)
-        }
+        set { _message.assign(newValue, to: 17, of: Self._table) }
     }
     /// Whether `fooBar_45` is set.
     @inlinable public var hasFooBar_45: Bool { _message.pointee.has_foobar != 0 }
@@ -871,11 +685,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var ___: String {
         get { _message.pointee.has_f != 0 ? _message.string(_message.pointee.f) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_f = 1
-            _message.assign(newValue, to: &fields.pointee.f)
-        }
+        set { _message.assign(newValue, to: 18, of: Self._table) }
     }
     /// Whether `___` is set.
     @inlinable public var has___: Bool { _message.pointee.has_f != 0 }
@@ -889,11 +699,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var string_: String {
         get { _message.pointee.has_string != 0 ? _message.string(_message.pointee.string) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_string = 1
-            _message.assign(newValue, to: &fields.pointee.string)
-        }
+        set { _message.assign(newValue, to: 19, of: Self._table) }
     }
     /// Whether `string_` is set.
     @inlinable public var hasString_: Bool { _message.pointee.has_string != 0 }
@@ -907,11 +713,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var swift: String {
         get { _message.pointee.has_swift != 0 ? _message.string(_message.pointee.swift) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_swift = 1
-            _message.assign(newValue, to: &fields.pointee.swift)
-        }
+        set { _message.assign(newValue, to: 20, of: Self._table) }
     }
     /// Whether `swift` is set.
     @inlinable public var hasSwift: Bool { _message.pointee.has_swift != 0 }
@@ -925,11 +727,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var lifelineMessages: String {
         get { _message.pointee.has_lifelinemessages != 0 ? _message.string(_message.pointee.lifelinemessages) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_lifelinemessages = 1
-            _message.assign(newValue, to: &fields.pointee.lifelinemessages)
-        }
+        set { _message.assign(newValue, to: 21, of: Self._table) }
     }
     /// Whether `lifelineMessages` is set.
     @inlinable public var hasLifelineMessages: Bool { _message.pointee.has_lifelinemessages != 0 }
@@ -946,238 +744,74 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Names_RepeatedWords: LifelineMessages.Message {
     @inlinable public var `class`: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.class_1, count: _message.pointee.n_class_1) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.class_1 = list._elements
-            fields.pointee.n_class_1 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.class_1, count: fields.pointee.n_class_1, of: String.self)
-            (fields.pointee.class_1, fields.pointee.n_class_1) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.class_1 = list._elements
-                _message.fields.pointee.n_class_1 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     @inlinable public var self_p: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.self_2, count: _message.pointee.n_self_2) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.self_2 = list._elements
-            fields.pointee.n_self_2 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.self_2, count: fields.pointee.n_self_2, of: String.self)
-            (fields.pointee.self_2, fields.pointee.n_self_2) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.self_2 = list._elements
-                _message.fields.pointee.n_self_2 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var `in`: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.in, count: _message.pointee.n_in) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.in = list._elements
-            fields.pointee.n_in = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.in, count: fields.pointee.n_in, of: String.self)
-            (fields.pointee.in, fields.pointee.n_in) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.in = list._elements
-                _message.fields.pointee.n_in = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var init_p: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.init_4, count: _message.pointee.n_init_4) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.init_4 = list._elements
-            fields.pointee.n_init_4 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.init_4, count: fields.pointee.n_init_4, of: String.self)
-            (fields.pointee.init_4, fields.pointee.n_init_4) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.init_4 = list._elements
-                _message.fields.pointee.n_init_4 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     @inlinable public var fields: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.fields, count: _message.pointee.n_fields) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.fields = list._elements
-            fields.pointee.n_fields = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.fields, count: fields.pointee.n_fields, of: String.self)
-            (fields.pointee.fields, fields.pointee.n_fields) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.fields = list._elements
-                _message.fields.pointee.n_fields = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var list: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.list, count: _message.pointee.n_list) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.list = list._elements
-            fields.pointee.n_list = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.list, count: fields.pointee.n_list, of: String.self)
-            (fields.pointee.list, fields.pointee.n_list) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.list = list._elements
-                _message.fields.pointee.n_list = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 5, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     @inlinable public var count: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.count, count: _message.pointee.n_count) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.count = list._elements
-            fields.pointee.n_count = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.count, count: fields.pointee.n_count, of: String.self)
-            (fields.pointee.count, fields.pointee.n_count) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.count = list._elements
-                _message.fields.pointee.n_count = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 6, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
     @inlinable public var `default`: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.default_8, count: _message.pointee.n_default_8) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.default_8 = map._typedEntries()
-            fields.pointee.n_default_8 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.default_8, count: fields.pointee.n_default_8, as: LifelineMessages.MapField<String, String>.self)
-            (fields.pointee.default_8, fields.pointee.n_default_8) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.default_8 = map._typedEntries()
-                _message.fields.pointee.n_default_8 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 7, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
     @inlinable public var map: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.map, count: _message.pointee.n_map) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.map = map._typedEntries()
-            fields.pointee.n_map = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.map, count: fields.pointee.n_map, as: LifelineMessages.MapField<String, String>.self)
-            (fields.pointee.map, fields.pointee.n_map) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.map = map._typedEntries()
-                _message.fields.pointee.n_map = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 8, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
     @inlinable public var type: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.type_10, count: _message.pointee.n_type_10) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.type_10 = map._typedEntries()
-            fields.pointee.n_type_10 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.type_10, count: fields.pointee.n_type_10, as: LifelineMessages.MapField<String, String>.self)
-            (fields.pointee.type_10, fields.pointee.n_type_10) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.type_10 = map._typedEntries()
-                _message.fields.pointee.n_type_10 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 9, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
     @inlinable public var entries: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.entries, count: _message.pointee.n_entries) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.entries = map._typedEntries()
-            fields.pointee.n_entries = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.entries, count: fields.pointee.n_entries, as: LifelineMessages.MapField<String, String>.self)
-            (fields.pointee.entries, fields.pointee.n_entries) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.entries = map._typedEntries()
-                _message.fields.pointee.n_entries = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 10, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__RepeatedWords
@@ -1185,19 +819,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Names_OneofWords: LifelineMessages.Message {
     @inlinable public var `class`: String {
         get { _message.pointee.words_case.rawValue == 14 ? _message.string(_message.pointee.class_14) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.words_case.rawValue != 14 {
-                fields.pointee.class_14 = _message.emptyBytes
-            }
-            fields.pointee.words_case.rawValue = 14
-            _message.assign(newValue, to: &fields.pointee.class_14)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of ``class``, without a copy.
     @inlinable public func withClassUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1207,14 +835,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var errno: String {
         get { _message.pointee.words_case.rawValue == 97 ? _message.string(_message.pointee.errno_97) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.words_case.rawValue != 97 {
-                fields.pointee.errno_97 = _message.emptyBytes
-            }
-            fields.pointee.words_case.rawValue = 97
-            _message.assign(newValue, to: &fields.pointee.errno_97)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `errno`, without a copy.
     @inlinable public func withErrnoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1224,14 +845,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var null: String {
         get { _message.pointee.words_case.rawValue == 105 ? _message.string(_message.pointee.null) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.words_case.rawValue != 105 {
-                fields.pointee.null = _message.emptyBytes
-            }
-            fields.pointee.words_case.rawValue = 105
-            _message.assign(newValue, to: &fields.pointee.null)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `null`, without a copy.
     @inlinable public func withNullUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1241,14 +855,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var self_p: String {
         get { _message.pointee.words_case.rawValue == 111 ? _message.string(_message.pointee.self_111) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.words_case.rawValue != 111 {
-                fields.pointee.self_111 = _message.emptyBytes
-            }
-            fields.pointee.words_case.rawValue = 111
-            _message.assign(newValue, to: &fields.pointee.self_111)
-        }
+        set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `self_p`, without a copy.
     @inlinable public func withSelf_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1258,14 +865,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var self_p_112: String {
         get { _message.pointee.words_case.rawValue == 112 ? _message.string(_message.pointee.self_112) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.words_case.rawValue != 112 {
-                fields.pointee.self_112 = _message.emptyBytes
-            }
-            fields.pointee.words_case.rawValue = 112
-            _message.assign(newValue, to: &fields.pointee.self_112)
-        }
+        set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `self_p_112`, without a copy.
     @inlinable public func withSelf_pUTF8Span_112<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1275,14 +875,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var init_p: String {
         get { _message.pointee.words_case.rawValue == 113 ? _message.string(_message.pointee.init_113) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.words_case.rawValue != 113 {
-                fields.pointee.init_113 = _message.emptyBytes
-            }
-            fields.pointee.words_case.rawValue = 113
-            _message.assign(newValue, to: &fields.pointee.init_113)
-        }
+        set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Calls `body` with the text of `init_p`, without a copy.
     @inlinable public func withInit_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1292,14 +885,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var `in`: String {
         get { _message.pointee.words_case.rawValue == 118 ? _message.string(_message.pointee.in) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.words_case.rawValue != 118 {
-                fields.pointee.in = _message.emptyBytes
-            }
-            fields.pointee.words_case.rawValue = 118
-            _message.assign(newValue, to: &fields.pointee.in)
-        }
+        set { _message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Calls `body` with the text of ``in``, without a copy.
     @inlinable public func withInUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1309,14 +895,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var any: String {
         get { _message.pointee.words_case.rawValue == 121 ? _message.string(_message.pointee.any) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.words_case.rawValue != 121 {
-                fields.pointee.any = _message.emptyBytes
-            }
-            fields.pointee.words_case.rawValue = 121
-            _message.assign(newValue, to: &fields.pointee.any)
-        }
+        set { _message.assign(newValue, to: 7, of: Self._table) }
     }
     /// Calls `body` with the text of `any`, without a copy.
     @inlinable public func withAnyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1326,14 +905,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var await: String {
         get { _message.pointee.words_case.rawValue == 124 ? _message.string(_message.pointee.await) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.words_case.rawValue != 124 {
-                fields.pointee.await = _message.emptyBytes
-            }
-            fields.pointee.words_case.rawValue = 124
-            _message.assign(newValue, to: &fields.pointee.await)
-        }
+        set { _message.assign(newValue, to: 8, of: Self._table) }
     }
     /// Calls `body` with the text of `await`, without a copy.
     @inlinable public func withAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1343,14 +915,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var none: String {
         get { _message.pointee.words_case.rawValue == 127 ? _message.string(_message.pointee.none) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.words_case.rawValue != 127 {
-                fields.pointee.none = _message.emptyBytes
-            }
-            fields.pointee.words_case.rawValue = 127
-            _message.assign(newValue, to: &fields.pointee.none)
-        }
+        set { _message.assign(newValue, to: 9, of: Self._table) }
     }
     /// Calls `body` with the text of `none`, without a copy.
     @inlinable public func withNoneUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1360,14 +925,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var description_p: String {
         get { _message.pointee.words_case.rawValue == 179 ? _message.string(_message.pointee.description) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.words_case.rawValue != 179 {
-                fields.pointee.description = _message.emptyBytes
-            }
-            fields.pointee.words_case.rawValue = 179
-            _message.assign(newValue, to: &fields.pointee.description)
-        }
+        set { _message.assign(newValue, to: 10, of: Self._table) }
     }
     /// Calls `body` with the text of `description_p`, without a copy.
     @inlinable public func withDescription_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1377,14 +935,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var message: String {
         get { _message.pointee.words_case.rawValue == 202 ? _message.string(_message.pointee.message) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.words_case.rawValue != 202 {
-                fields.pointee.message = _message.emptyBytes
-            }
-            fields.pointee.words_case.rawValue = 202
-            _message.assign(newValue, to: &fields.pointee.message)
-        }
+        set { _message.assign(newValue, to: 11, of: Self._table) }
     }
     /// Calls `body` with the text of `message`, without a copy.
     @inlinable public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1394,14 +945,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var unrecognized: String {
         get { _message.pointee.words_case.rawValue == 211 ? _message.string(_message.pointee.unrecognized) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.words_case.rawValue != 211 {
-                fields.pointee.unrecognized = _message.emptyBytes
-            }
-            fields.pointee.words_case.rawValue = 211
-            _message.assign(newValue, to: &fields.pointee.unrecognized)
-        }
+        set { _message.assign(newValue, to: 12, of: Self._table) }
     }
     /// Calls `body` with the text of `unrecognized`, without a copy.
     @inlinable public func withUnrecognizedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1411,14 +955,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var foo: String {
         get { _message.pointee.words_case.rawValue == 218 ? _message.string(_message.pointee.foo) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.words_case.rawValue != 218 {
-                fields.pointee.foo = _message.emptyBytes
-            }
-            fields.pointee.words_case.rawValue = 218
-            _message.assign(newValue, to: &fields.pointee.foo)
-        }
+        set { _message.assign(newValue, to: 13, of: Self._table) }
     }
     /// Calls `body` with the text of `foo`, without a copy.
     @inlinable public func withFooUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1428,14 +965,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var foo_219: String {
         get { _message.pointee.words_case.rawValue == 219 ? _message.string(_message.pointee.foo_219) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.words_case.rawValue != 219 {
-                fields.pointee.foo_219 = _message.emptyBytes
-            }
-            fields.pointee.words_case.rawValue = 219
-            _message.assign(newValue, to: &fields.pointee.foo_219)
-        }
+        set { _message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Calls `body` with the text of `foo_219`, without a copy.
     @inlinable public func withFooUTF8Span_219<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1445,14 +975,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var foo_220: String {
         get { _message.pointee.words_case.rawValue == 220 ? _message.string(_message.pointee.foo_220) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.words_case.rawValue != 220 {
-                fields.pointee.foo_220 = _message.emptyBytes
-            }
-            fields.pointee.words_case.rawValue = 220
-            _message.assign(newValue, to: &fields.pointee.foo_220)
-        }
+        set { _message.assign(newValue, to: 15, of: Self._table) }
     }
     /// Calls `body` with the text of `foo_220`, without a copy.
     @inlinable public func withFooUTF8Span_220<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1462,14 +985,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var swift: String {
         get { _message.pointee.words_case.rawValue == 233 ? _message.string(_message.pointee.swift) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.words_case.rawValue != 233 {
-                fields.pointee.swift = _message.emptyBytes
-            }
-            fields.pointee.words_case.rawValue = 233
-            _message.assign(newValue, to: &fields.pointee.swift)
-        }
+        set { _message.assign(newValue, to: 16, of: Self._table) }
     }
     /// Calls `body` with the text of `swift`, without a copy.
     @inlinable public func withSwiftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1550,6 +1066,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Names_OneofsNamed: LifelineMessages.Message {
@@ -2022,5 +1539,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public enum Test_Names_OpenCases_Open: LifelineMessages.ProtobufEnum {
     case none // = 0
@@ -186,44 +186,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var many: LifelineMessages.RepeatedField<Test_Names_OpenCases_Open> {
         _read { yield LifelineMessages.RepeatedField<Test_Names_OpenCases_Open>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.many = list._elements
-            fields.pointee.n_many = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.many, count: fields.pointee.n_many, of: Test_Names_OpenCases_Open.self)
-            (fields.pointee.many, fields.pointee.n_many) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.many = list._elements
-                _message.fields.pointee.n_many = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var mapped: LifelineMessages.MapField<String, Test_Names_OpenCases_Open> {
         _read { yield LifelineMessages.MapField<String, Test_Names_OpenCases_Open>(_in: _message, entries: _message.pointee.mapped, count: _message.pointee.n_mapped) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.mapped = map._typedEntries()
-            fields.pointee.n_mapped = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.mapped, count: fields.pointee.n_mapped, as: LifelineMessages.MapField<String, Test_Names_OpenCases_Open>.self)
-            (fields.pointee.mapped, fields.pointee.n_mapped) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.mapped = map._typedEntries()
-                _message.fields.pointee.n_mapped = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     @inlinable public var chosen: Test_Names_OpenCases_Open {
@@ -265,5 +235,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

@@ -4,27 +4,13 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public struct Test_Names_Types: LifelineMessages.Message {
     @inlinable public var of1: Test_Names_Types.MessageMessage {
         _read { yield Test_Names_Types.MessageMessage(_reading: _message.pointee.of_1, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_1 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_1 == nil { fields.pointee.of_1 = _message.create(Test_Names_Types.MessageMessage.self) }
-            let original = fields.pointee.of_1
-            var lent = _message.lend(original, as: Test_Names_Types.MessageMessage.self)
-            fields.pointee.of_1 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_1 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `of1` is set.
     @inlinable public var hasOf1: Bool { _message.pointee.of_1 != nil }
@@ -33,64 +19,20 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var many1: LifelineMessages.RepeatedField<Test_Names_Types.MessageMessage> {
         _read { yield LifelineMessages.RepeatedField<Test_Names_Types.MessageMessage>(_in: _message, _message.pointee.many_1, count: _message.pointee.n_many_1) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.many_1 = list._elements
-            fields.pointee.n_many_1 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.many_1, count: fields.pointee.n_many_1, of: Test_Names_Types.MessageMessage.self)
-            (fields.pointee.many_1, fields.pointee.n_many_1) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.many_1 = list._elements
-                _message.fields.pointee.n_many_1 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 21, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 21, of: Self._table] }
     }
 
     @inlinable public var map1: LifelineMessages.MapField<Int32, Test_Names_Types.MessageMessage> {
         _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.MessageMessage>(_in: _message, entries: _message.pointee.map_1, count: _message.pointee.n_map_1) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.map_1 = map._typedEntries()
-            fields.pointee.n_map_1 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.map_1, count: fields.pointee.n_map_1, as: LifelineMessages.MapField<Int32, Test_Names_Types.MessageMessage>.self)
-            (fields.pointee.map_1, fields.pointee.n_map_1) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.map_1 = map._typedEntries()
-                _message.fields.pointee.n_map_1 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 23, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 23, of: Self._table] }
     }
 
     @inlinable public var of2: Test_Names_Types.StringMessage {
         _read { yield Test_Names_Types.StringMessage(_reading: _message.pointee.of_2, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_2 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_2 == nil { fields.pointee.of_2 = _message.create(Test_Names_Types.StringMessage.self) }
-            let original = fields.pointee.of_2
-            var lent = _message.lend(original, as: Test_Names_Types.StringMessage.self)
-            fields.pointee.of_2 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_2 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `of2` is set.
     @inlinable public var hasOf2: Bool { _message.pointee.of_2 != nil }
@@ -99,64 +41,20 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var many2: LifelineMessages.RepeatedField<Test_Names_Types.StringMessage> {
         _read { yield LifelineMessages.RepeatedField<Test_Names_Types.StringMessage>(_in: _message, _message.pointee.many_2, count: _message.pointee.n_many_2) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.many_2 = list._elements
-            fields.pointee.n_many_2 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.many_2, count: fields.pointee.n_many_2, of: Test_Names_Types.StringMessage.self)
-            (fields.pointee.many_2, fields.pointee.n_many_2) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.many_2 = list._elements
-                _message.fields.pointee.n_many_2 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 22, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 22, of: Self._table] }
     }
 
     @inlinable public var map2: LifelineMessages.MapField<Int32, Test_Names_Types.StringMessage> {
         _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.StringMessage>(_in: _message, entries: _message.pointee.map_2, count: _message.pointee.n_map_2) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.map_2 = map._typedEntries()
-            fields.pointee.n_map_2 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.map_2, count: fields.pointee.n_map_2, as: LifelineMessages.MapField<Int32, Test_Names_Types.StringMessage>.self)
-            (fields.pointee.map_2, fields.pointee.n_map_2) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.map_2 = map._typedEntries()
-                _message.fields.pointee.n_map_2 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 24, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 24, of: Self._table] }
     }
 
     @inlinable public var of8: Test_Names_Types.BoolMessage {
         _read { yield Test_Names_Types.BoolMessage(_reading: _message.pointee.of_8, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_8 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_8 == nil { fields.pointee.of_8 = _message.create(Test_Names_Types.BoolMessage.self) }
-            let original = fields.pointee.of_8
-            var lent = _message.lend(original, as: Test_Names_Types.BoolMessage.self)
-            fields.pointee.of_8 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_8 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `of8` is set.
     @inlinable public var hasOf8: Bool { _message.pointee.of_8 != nil }
@@ -165,22 +63,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var of11: Test_Names_Types.Optional {
         _read { yield Test_Names_Types.Optional(_reading: _message.pointee.of_11, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_11 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_11 == nil { fields.pointee.of_11 = _message.create(Test_Names_Types.Optional.self) }
-            let original = fields.pointee.of_11
-            var lent = _message.lend(original, as: Test_Names_Types.Optional.self)
-            fields.pointee.of_11 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_11 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 3, of: Self._table] = newValue }
+        _modify { yield &_message[message: 3, of: Self._table] }
     }
     /// Whether `of11` is set.
     @inlinable public var hasOf11: Bool { _message.pointee.of_11 != nil }
@@ -189,22 +73,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var of13: Test_Names_Types.RepeatedField {
         _read { yield Test_Names_Types.RepeatedField(_reading: _message.pointee.of_13, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_13 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_13 == nil { fields.pointee.of_13 = _message.create(Test_Names_Types.RepeatedField.self) }
-            let original = fields.pointee.of_13
-            var lent = _message.lend(original, as: Test_Names_Types.RepeatedField.self)
-            fields.pointee.of_13 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_13 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 4, of: Self._table] = newValue }
+        _modify { yield &_message[message: 4, of: Self._table] }
     }
     /// Whether `of13` is set.
     @inlinable public var hasOf13: Bool { _message.pointee.of_13 != nil }
@@ -213,22 +83,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var of21: Test_Names_Types.SelfMessage {
         _read { yield Test_Names_Types.SelfMessage(_reading: _message.pointee.of_21, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_21 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_21 == nil { fields.pointee.of_21 = _message.create(Test_Names_Types.SelfMessage.self) }
-            let original = fields.pointee.of_21
-            var lent = _message.lend(original, as: Test_Names_Types.SelfMessage.self)
-            fields.pointee.of_21 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_21 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 5, of: Self._table] = newValue }
+        _modify { yield &_message[message: 5, of: Self._table] }
     }
     /// Whether `of21` is set.
     @inlinable public var hasOf21: Bool { _message.pointee.of_21 != nil }
@@ -237,22 +93,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var of24: Test_Names_Types.UInt8 {
         _read { yield Test_Names_Types.UInt8(_reading: _message.pointee.of_24, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_24 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_24 == nil { fields.pointee.of_24 = _message.create(Test_Names_Types.UInt8.self) }
-            let original = fields.pointee.of_24
-            var lent = _message.lend(original, as: Test_Names_Types.UInt8.self)
-            fields.pointee.of_24 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_24 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 6, of: Self._table] = newValue }
+        _modify { yield &_message[message: 6, of: Self._table] }
     }
     /// Whether `of24` is set.
     @inlinable public var hasOf24: Bool { _message.pointee.of_24 != nil }
@@ -261,22 +103,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var of27: Test_Names_Types.FILE {
         _read { yield Test_Names_Types.FILE(_reading: _message.pointee.of_27, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_27 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_27 == nil { fields.pointee.of_27 = _message.create(Test_Names_Types.FILE.self) }
-            let original = fields.pointee.of_27
-            var lent = _message.lend(original, as: Test_Names_Types.FILE.self)
-            fields.pointee.of_27 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_27 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 7, of: Self._table] = newValue }
+        _modify { yield &_message[message: 7, of: Self._table] }
     }
     /// Whether `of27` is set.
     @inlinable public var hasOf27: Bool { _message.pointee.of_27 != nil }
@@ -285,22 +113,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var of28: Test_Names_Types.SwiftMessage {
         _read { yield Test_Names_Types.SwiftMessage(_reading: _message.pointee.of_28, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_28 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_28 == nil { fields.pointee.of_28 = _message.create(Test_Names_Types.SwiftMessage.self) }
-            let original = fields.pointee.of_28
-            var lent = _message.lend(original, as: Test_Names_Types.SwiftMessage.self)
-            fields.pointee.of_28 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_28 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 8, of: Self._table] = newValue }
+        _modify { yield &_message[message: 8, of: Self._table] }
     }
     /// Whether `of28` is set.
     @inlinable public var hasOf28: Bool { _message.pointee.of_28 != nil }
@@ -309,22 +123,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var of32: Test_Names_Types.Error {
         _read { yield Test_Names_Types.Error(_reading: _message.pointee.of_32, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_32 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_32 == nil { fields.pointee.of_32 = _message.create(Test_Names_Types.Error.self) }
-            let original = fields.pointee.of_32
-            var lent = _message.lend(original, as: Test_Names_Types.Error.self)
-            fields.pointee.of_32 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_32 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 9, of: Self._table] = newValue }
+        _modify { yield &_message[message: 9, of: Self._table] }
     }
     /// Whether `of32` is set.
     @inlinable public var hasOf32: Bool { _message.pointee.of_32 != nil }
@@ -333,22 +133,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var of34: Test_Names_Types.foo_bar {
         _read { yield Test_Names_Types.foo_bar(_reading: _message.pointee.of_34, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_34 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_34 == nil { fields.pointee.of_34 = _message.create(Test_Names_Types.foo_bar.self) }
-            let original = fields.pointee.of_34
-            var lent = _message.lend(original, as: Test_Names_Types.foo_bar.self)
-            fields.pointee.of_34 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_34 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 10, of: Self._table] = newValue }
+        _modify { yield &_message[message: 10, of: Self._table] }
     }
     /// Whether `of34` is set.
     @inlinable public var hasOf34: Bool { _message.pointee.of_34 != nil }
@@ -357,22 +143,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var of35: Test_Names_Types.FooBar {
         _read { yield Test_Names_Types.FooBar(_reading: _message.pointee.of_35, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_35 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_35 == nil { fields.pointee.of_35 = _message.create(Test_Names_Types.FooBar.self) }
-            let original = fields.pointee.of_35
-            var lent = _message.lend(original, as: Test_Names_Types.FooBar.self)
-            fields.pointee.of_35 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_35 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 11, of: Self._table] = newValue }
+        _modify { yield &_message[message: 11, of: Self._table] }
     }
     /// Whether `of35` is set.
     @inlinable public var hasOf35: Bool { _message.pointee.of_35 != nil }
@@ -381,22 +153,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var of36: Test_Names_Types.Foo_Bar {
         _read { yield Test_Names_Types.Foo_Bar(_reading: _message.pointee.of_36, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_36 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_36 == nil { fields.pointee.of_36 = _message.create(Test_Names_Types.Foo_Bar.self) }
-            let original = fields.pointee.of_36
-            var lent = _message.lend(original, as: Test_Names_Types.Foo_Bar.self)
-            fields.pointee.of_36 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_36 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 12, of: Self._table] = newValue }
+        _modify { yield &_message[message: 12, of: Self._table] }
     }
     /// Whether `of36` is set.
     @inlinable public var hasOf36: Bool { _message.pointee.of_36 != nil }
@@ -405,22 +163,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var of38: Test_Names_Types.classMessage {
         _read { yield Test_Names_Types.classMessage(_reading: _message.pointee.of_38, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_38 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_38 == nil { fields.pointee.of_38 = _message.create(Test_Names_Types.classMessage.self) }
-            let original = fields.pointee.of_38
-            var lent = _message.lend(original, as: Test_Names_Types.classMessage.self)
-            fields.pointee.of_38 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_38 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 13, of: Self._table] = newValue }
+        _modify { yield &_message[message: 13, of: Self._table] }
     }
     /// Whether `of38` is set.
     @inlinable public var hasOf38: Bool { _message.pointee.of_38 != nil }
@@ -429,22 +173,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var of40: Test_Names_Types.int {
         _read { yield Test_Names_Types.int(_reading: _message.pointee.of_40, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_40 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_40 == nil { fields.pointee.of_40 = _message.create(Test_Names_Types.int.self) }
-            let original = fields.pointee.of_40
-            var lent = _message.lend(original, as: Test_Names_Types.int.self)
-            fields.pointee.of_40 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_40 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 14, of: Self._table] = newValue }
+        _modify { yield &_message[message: 14, of: Self._table] }
     }
     /// Whether `of40` is set.
     @inlinable public var hasOf40: Bool { _message.pointee.of_40 != nil }
@@ -453,22 +183,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var of41: Test_Names_Types.size_t {
         _read { yield Test_Names_Types.size_t(_reading: _message.pointee.of_41, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_41 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_41 == nil { fields.pointee.of_41 = _message.create(Test_Names_Types.size_t.self) }
-            let original = fields.pointee.of_41
-            var lent = _message.lend(original, as: Test_Names_Types.size_t.self)
-            fields.pointee.of_41 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_41 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 15, of: Self._table] = newValue }
+        _modify { yield &_message[message: 15, of: Self._table] }
     }
     /// Whether `of41` is set.
     @inlinable public var hasOf41: Bool { _message.pointee.of_41 != nil }
@@ -477,22 +193,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var of49: Test_Names_Types._FieldsMessage {
         _read { yield Test_Names_Types._FieldsMessage(_reading: _message.pointee.of_49, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_49 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_49 == nil { fields.pointee.of_49 = _message.create(Test_Names_Types._FieldsMessage.self) }
-            let original = fields.pointee.of_49
-            var lent = _message.lend(original, as: Test_Names_Types._FieldsMessage.self)
-            fields.pointee.of_49 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_49 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 16, of: Self._table] = newValue }
+        _modify { yield &_message[message: 16, of: Self._table] }
     }
     /// Whether `of49` is set.
     @inlinable public var hasOf49: Bool { _message.pointee.of_49 != nil }
@@ -501,22 +203,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var of53: Test_Names_Types.OneOf_Choice {
         _read { yield Test_Names_Types.OneOf_Choice(_reading: _message.pointee.of_53, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_53 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_53 == nil { fields.pointee.of_53 = _message.create(Test_Names_Types.OneOf_Choice.self) }
-            let original = fields.pointee.of_53
-            var lent = _message.lend(original, as: Test_Names_Types.OneOf_Choice.self)
-            fields.pointee.of_53 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_53 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 17, of: Self._table] = newValue }
+        _modify { yield &_message[message: 17, of: Self._table] }
     }
     /// Whether `of53` is set.
     @inlinable public var hasOf53: Bool { _message.pointee.of_53 != nil }
@@ -525,22 +213,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var of57: Test_Names_Types.initMessage {
         _read { yield Test_Names_Types.initMessage(_reading: _message.pointee.of_57, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_57 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_57 == nil { fields.pointee.of_57 = _message.create(Test_Names_Types.initMessage.self) }
-            let original = fields.pointee.of_57
-            var lent = _message.lend(original, as: Test_Names_Types.initMessage.self)
-            fields.pointee.of_57 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_57 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 18, of: Self._table] = newValue }
+        _modify { yield &_message[message: 18, of: Self._table] }
     }
     /// Whether `of57` is set.
     @inlinable public var hasOf57: Bool { _message.pointee.of_57 != nil }
@@ -549,22 +223,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var of59: Test_Names_Types.Table {
         _read { yield Test_Names_Types.Table(_reading: _message.pointee.of_59, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_59 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_59 == nil { fields.pointee.of_59 = _message.create(Test_Names_Types.Table.self) }
-            let original = fields.pointee.of_59
-            var lent = _message.lend(original, as: Test_Names_Types.Table.self)
-            fields.pointee.of_59 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_59 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 19, of: Self._table] = newValue }
+        _modify { yield &_message[message: 19, of: Self._table] }
     }
     /// Whether `of59` is set.
     @inlinable public var hasOf59: Bool { _message.pointee.of_59 != nil }
@@ -573,22 +233,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var of60: Test_Names_Types.get_table {
         _read { yield Test_Names_Types.get_table(_reading: _message.pointee.of_60, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.of_60 = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.of_60 == nil { fields.pointee.of_60 = _message.create(Test_Names_Types.get_table.self) }
-            let original = fields.pointee.of_60
-            var lent = _message.lend(original, as: Test_Names_Types.get_table.self)
-            fields.pointee.of_60 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.of_60 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 20, of: Self._table] = newValue }
+        _modify { yield &_message[message: 20, of: Self._table] }
     }
     /// Whether `of60` is set.
     @inlinable public var hasOf60: Bool { _message.pointee.of_60 != nil }
@@ -615,44 +261,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var repeated1: LifelineMessages.RepeatedField<Double> {
         _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.repeated_1, count: _message.pointee.n_repeated_1) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.repeated_1 = list._elements
-            fields.pointee.n_repeated_1 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.repeated_1, count: fields.pointee.n_repeated_1, of: Double.self)
-            (fields.pointee.repeated_1, fields.pointee.n_repeated_1) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.repeated_1 = list._elements
-                _message.fields.pointee.n_repeated_1 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 35, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 35, of: Self._table] }
     }
 
     @inlinable public var mapped1: LifelineMessages.MapField<String, Double> {
         _read { yield LifelineMessages.MapField<String, Double>(_in: _message, entries: _message.pointee.mapped_1, count: _message.pointee.n_mapped_1) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.mapped_1 = map._typedEntries()
-            fields.pointee.n_mapped_1 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.mapped_1, count: fields.pointee.n_mapped_1, as: LifelineMessages.MapField<String, Double>.self)
-            (fields.pointee.mapped_1, fields.pointee.n_mapped_1) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.mapped_1 = map._typedEntries()
-                _message.fields.pointee.n_mapped_1 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 40, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 40, of: Self._table] }
     }
 
     @inlinable public var scalar3: Int32 {
@@ -675,44 +291,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var repeated3: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.repeated_3, count: _message.pointee.n_repeated_3) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.repeated_3 = list._elements
-            fields.pointee.n_repeated_3 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.repeated_3, count: fields.pointee.n_repeated_3, of: Int32.self)
-            (fields.pointee.repeated_3, fields.pointee.n_repeated_3) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.repeated_3 = list._elements
-                _message.fields.pointee.n_repeated_3 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 36, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 36, of: Self._table] }
     }
 
     @inlinable public var mapped3: LifelineMessages.MapField<String, Int32> {
         _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.mapped_3, count: _message.pointee.n_mapped_3) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.mapped_3 = map._typedEntries()
-            fields.pointee.n_mapped_3 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.mapped_3, count: fields.pointee.n_mapped_3, as: LifelineMessages.MapField<String, Int32>.self)
-            (fields.pointee.mapped_3, fields.pointee.n_mapped_3) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.mapped_3 = map._typedEntries()
-                _message.fields.pointee.n_mapped_3 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 41, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 41, of: Self._table] }
     }
 
     @inlinable public var scalar13: Bool {
@@ -735,52 +321,19 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var repeated13: LifelineMessages.RepeatedField<Bool> {
         _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.repeated_13, count: _message.pointee.n_repeated_13) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.repeated_13 = list._elements
-            fields.pointee.n_repeated_13 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.repeated_13, count: fields.pointee.n_repeated_13, of: Bool.self)
-            (fields.pointee.repeated_13, fields.pointee.n_repeated_13) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.repeated_13 = list._elements
-                _message.fields.pointee.n_repeated_13 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 37, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 37, of: Self._table] }
     }
 
     @inlinable public var mapped13: LifelineMessages.MapField<String, Bool> {
         _read { yield LifelineMessages.MapField<String, Bool>(_in: _message, entries: _message.pointee.mapped_13, count: _message.pointee.n_mapped_13) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.mapped_13 = map._typedEntries()
-            fields.pointee.n_mapped_13 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.mapped_13, count: fields.pointee.n_mapped_13, as: LifelineMessages.MapField<String, Bool>.self)
-            (fields.pointee.mapped_13, fields.pointee.n_mapped_13) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.mapped_13 = map._typedEntries()
-                _message.fields.pointee.n_mapped_13 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 42, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 42, of: Self._table] }
     }
 
     @inlinable public var scalar14: String {
         get { _message.string(_message.pointee.scalar_14) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.scalar_14)
-        }
+        set { _message.assign(newValue, to: 28, of: Self._table) }
     }
     /// Calls `body` with the text of `scalar14`, without a copy.
     @inlinable public func withScalar14UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -789,14 +342,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var optional14: String {
         get { _message.pointee.has_optional_14_case.rawValue == 634 ? _message.string(_message.pointee.optional_14) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.has_optional_14_case.rawValue != 634 {
-                fields.pointee.optional_14 = _message.emptyBytes
-            }
-            fields.pointee.has_optional_14_case.rawValue = 634
-            _message.assign(newValue, to: &fields.pointee.optional_14)
-        }
+        set { _message.assign(newValue, to: 33, of: Self._table) }
     }
     /// Whether `optional14` is set.
     @inlinable public var hasOptional14: Bool { _message.pointee.has_optional_14_case.rawValue == 634 }
@@ -810,52 +356,19 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var repeated14: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.repeated_14, count: _message.pointee.n_repeated_14) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.repeated_14 = list._elements
-            fields.pointee.n_repeated_14 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.repeated_14, count: fields.pointee.n_repeated_14, of: String.self)
-            (fields.pointee.repeated_14, fields.pointee.n_repeated_14) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.repeated_14 = list._elements
-                _message.fields.pointee.n_repeated_14 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 38, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 38, of: Self._table] }
     }
 
     @inlinable public var mapped14: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.mapped_14, count: _message.pointee.n_mapped_14) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.mapped_14 = map._typedEntries()
-            fields.pointee.n_mapped_14 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.mapped_14, count: fields.pointee.n_mapped_14, as: LifelineMessages.MapField<String, String>.self)
-            (fields.pointee.mapped_14, fields.pointee.n_mapped_14) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.mapped_14 = map._typedEntries()
-                _message.fields.pointee.n_mapped_14 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 43, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 43, of: Self._table] }
     }
 
     @inlinable public var scalar15: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.scalar_15) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.scalar_15)
-        }
+        set { _message.assign(newValue, to: 29, of: Self._table) }
     }
     /// Calls `body` with the bytes of `scalar15`, without a copy.
     @inlinable public func withScalar15Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -864,14 +377,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var optional15: [Swift.UInt8] {
         get { _message.pointee.has_optional_15_case.rawValue == 635 ? _message.bytes(_message.pointee.optional_15) : [] }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.has_optional_15_case.rawValue != 635 {
-                fields.pointee.optional_15 = _message.emptyBytes
-            }
-            fields.pointee.has_optional_15_case.rawValue = 635
-            _message.assign(newValue, to: &fields.pointee.optional_15)
-        }
+        set { _message.assign(newValue, to: 34, of: Self._table) }
     }
     /// Whether `optional15` is set.
     @inlinable public var hasOptional15: Bool { _message.pointee.has_optional_15_case.rawValue == 635 }
@@ -885,80 +391,25 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var repeated15: LifelineMessages.RepeatedField<[Swift.UInt8]> {
         _read { yield LifelineMessages.RepeatedField<[Swift.UInt8]>(_in: _message, _message.pointee.repeated_15, count: _message.pointee.n_repeated_15) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.repeated_15 = list._elements
-            fields.pointee.n_repeated_15 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.repeated_15, count: fields.pointee.n_repeated_15, of: [Swift.UInt8].self)
-            (fields.pointee.repeated_15, fields.pointee.n_repeated_15) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.repeated_15 = list._elements
-                _message.fields.pointee.n_repeated_15 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 39, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 39, of: Self._table] }
     }
 
     @inlinable public var mapped15: LifelineMessages.MapField<String, [Swift.UInt8]> {
         _read { yield LifelineMessages.MapField<String, [Swift.UInt8]>(_in: _message, entries: _message.pointee.mapped_15, count: _message.pointee.n_mapped_15) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.mapped_15 = map._typedEntries()
-            fields.pointee.n_mapped_15 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.mapped_15, count: fields.pointee.n_mapped_15, as: LifelineMessages.MapField<String, [Swift.UInt8]>.self)
-            (fields.pointee.mapped_15, fields.pointee.n_mapped_15) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.mapped_15 = map._typedEntries()
-                _message.fields.pointee.n_mapped_15 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 44, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 44, of: Self._table] }
     }
 
     @inlinable public var chosenStringMessage: Test_Names_Types.StringMessage {
         _read { yield Test_Names_Types.StringMessage(_reading: _message.pointee.choice_case.rawValue == 701 ? _message.pointee.chosen_string_message : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.chosen_string_message = _message.copy(newValue)
-            fields.pointee.choice_case.rawValue = 701
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.choice_case.rawValue != 701 {
-                fields.pointee.chosen_string_message = _message.create(Test_Names_Types.StringMessage.self)
-                fields.pointee.choice_case.rawValue = 701
-            }
-            let original = fields.pointee.chosen_string_message
-            var lent = _message.lend(original, as: Test_Names_Types.StringMessage.self)
-            fields.pointee.chosen_string_message = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.chosen_string_message = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 45, of: Self._table] = newValue }
+        _modify { yield &_message[message: 45, of: Self._table] }
     }
 
     @inlinable public var chosenString: String {
         get { _message.pointee.choice_case.rawValue == 702 ? _message.string(_message.pointee.chosen_string) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.choice_case.rawValue != 702 {
-                fields.pointee.chosen_string = _message.emptyBytes
-            }
-            fields.pointee.choice_case.rawValue = 702
-            _message.assign(newValue, to: &fields.pointee.chosen_string)
-        }
+        set { _message.assign(newValue, to: 46, of: Self._table) }
     }
     /// Calls `body` with the text of `chosenString`, without a copy.
     @inlinable public func withChosenStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -968,14 +419,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var chosenBytes: [Swift.UInt8] {
         get { _message.pointee.choice_case.rawValue == 703 ? _message.bytes(_message.pointee.chosen_bytes) : [] }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.choice_case.rawValue != 703 {
-                fields.pointee.chosen_bytes = _message.emptyBytes
-            }
-            fields.pointee.choice_case.rawValue = 703
-            _message.assign(newValue, to: &fields.pointee.chosen_bytes)
-        }
+        set { _message.assign(newValue, to: 47, of: Self._table) }
     }
     /// Calls `body` with the bytes of `chosenBytes`, without a copy.
     @inlinable public func withChosenBytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -985,26 +429,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var chosenByte: Test_Names_Types.UInt8 {
         _read { yield Test_Names_Types.UInt8(_reading: _message.pointee.choice_case.rawValue == 704 ? _message.pointee.chosen_byte : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.chosen_byte = _message.copy(newValue)
-            fields.pointee.choice_case.rawValue = 704
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.choice_case.rawValue != 704 {
-                fields.pointee.chosen_byte = _message.create(Test_Names_Types.UInt8.self)
-                fields.pointee.choice_case.rawValue = 704
-            }
-            let original = fields.pointee.chosen_byte
-            var lent = _message.lend(original, as: Test_Names_Types.UInt8.self)
-            fields.pointee.chosen_byte = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.chosen_byte = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 48, of: Self._table] = newValue }
+        _modify { yield &_message[message: 48, of: Self._table] }
     }
 
     @inlinable public var chosenKind: Test_Names_Types.Kind {
@@ -1078,10 +504,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @frozen public struct MessageMessage: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1093,15 +516,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct StringMessage: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1113,15 +534,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct BoolMessage: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1133,15 +552,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct Optional: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1153,15 +570,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct RepeatedField: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1173,15 +588,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct SelfMessage: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1193,15 +606,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct UInt8: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1213,15 +624,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct FILE: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1233,15 +642,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct SwiftMessage: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1253,15 +660,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct Error: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1273,15 +678,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct foo_bar: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1293,15 +696,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct FooBar: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1313,15 +714,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct Foo_Bar: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1333,15 +732,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct classMessage: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1353,15 +750,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct int: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1373,15 +768,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct size_t: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1393,15 +786,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct _FieldsMessage: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1413,15 +804,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct OneOf_Choice: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1433,15 +822,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct initMessage: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1453,15 +840,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct Table: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1473,15 +858,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct get_table: LifelineMessages.Message {
         @inlinable public var text: String {
             get { _message.string(_message.pointee.text) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
         @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1493,6 +876,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Types
@@ -1500,6 +884,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Names_EnumsNamed: LifelineMessages.Message {
@@ -1530,10 +915,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var f: String {
         get { _message.string(_message.pointee.f) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.f)
-        }
+        set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Calls `body` with the text of `f`, without a copy.
     @inlinable public func withFUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1555,23 +937,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var h: LifelineMessages.RepeatedField<Test_Names_EnumsNamed.SelfEnum> {
         _read { yield LifelineMessages.RepeatedField<Test_Names_EnumsNamed.SelfEnum>(_in: _message, _message.pointee.h, count: _message.pointee.n_h) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.h = list._elements
-            fields.pointee.n_h = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.h, count: fields.pointee.n_h, of: Test_Names_EnumsNamed.SelfEnum.self)
-            (fields.pointee.h, fields.pointee.n_h) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.h = list._elements
-                _message.fields.pointee.n_h = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 7, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
     @frozen public enum StringEnum: LifelineMessages.ProtobufEnum {
@@ -1723,5 +1090,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public enum UnpackagedKind: LifelineMessages.ProtobufEnum {
     case unspecified // = 0
@@ -41,22 +41,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var text: StringMessage {
         _read { yield StringMessage(_reading: _message.pointee.text, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.text = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.text == nil { fields.pointee.text = _message.create(StringMessage.self) }
-            let original = fields.pointee.text
-            var lent = _message.lend(original, as: StringMessage.self)
-            fields.pointee.text = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.text = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `text` is set.
     @inlinable public var hasText: Bool { _message.pointee.text != nil }
@@ -65,22 +51,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var file: FILE {
         _read { yield FILE(_reading: _message.pointee.file, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.file = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.file == nil { fields.pointee.file = _message.create(FILE.self) }
-            let original = fields.pointee.file
-            var lent = _message.lend(original, as: FILE.self)
-            fields.pointee.file = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.file = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `file` is set.
     @inlinable public var hasFile: Bool { _message.pointee.file != nil }
@@ -89,10 +61,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var name: String {
         get { _message.string(_message.pointee.name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -109,15 +78,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct StringMessage: LifelineMessages.Message {
     @inlinable public var text: String {
         get { _message.string(_message.pointee.text) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.text)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -129,6 +96,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct FILE: LifelineMessages.Message {
@@ -142,6 +110,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Pb__FILE: LifelineMessages.Message {
@@ -155,28 +124,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Nested types that are called like types of outer scopes.
 @frozen public struct Outer: LifelineMessages.Message {
     @inlinable public var own: TestProtos.Outer.Unpackaged {
         _read { yield TestProtos.Outer.Unpackaged(_reading: _message.pointee.own, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.own = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.own == nil { fields.pointee.own = _message.create(TestProtos.Outer.Unpackaged.self) }
-            let original = fields.pointee.own
-            var lent = _message.lend(original, as: TestProtos.Outer.Unpackaged.self)
-            fields.pointee.own = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.own = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `own` is set.
     @inlinable public var hasOwn: Bool { _message.pointee.own != nil }
@@ -185,22 +141,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var outer: TestProtos.Unpackaged {
         _read { yield TestProtos.Unpackaged(_reading: _message.pointee.outer, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.outer = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.outer == nil { fields.pointee.outer = _message.create(TestProtos.Unpackaged.self) }
-            let original = fields.pointee.outer
-            var lent = _message.lend(original, as: TestProtos.Unpackaged.self)
-            fields.pointee.outer = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.outer = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `outer` is set.
     @inlinable public var hasOuter: Bool { _message.pointee.outer != nil }
@@ -209,23 +151,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var outers: LifelineMessages.MapField<Int32, TestProtos.Unpackaged> {
         _read { yield LifelineMessages.MapField<Int32, TestProtos.Unpackaged>(_in: _message, entries: _message.pointee.outers, count: _message.pointee.n_outers) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.outers = map._typedEntries()
-            fields.pointee.n_outers = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.outers, count: fields.pointee.n_outers, as: LifelineMessages.MapField<Int32, TestProtos.Unpackaged>.self)
-            (fields.pointee.outers, fields.pointee.n_outers) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.outers = map._typedEntries()
-                _message.fields.pointee.n_outers = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var ownKind: TestProtos.Outer.UnpackagedKind {
@@ -240,22 +167,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var outermost: TestProtos.Outer {
         _read { yield TestProtos.Outer(_reading: _message.pointee.outermost, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.outermost = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.outermost == nil { fields.pointee.outermost = _message.create(TestProtos.Outer.self) }
-            let original = fields.pointee.outermost
-            var lent = _message.lend(original, as: TestProtos.Outer.self)
-            fields.pointee.outermost = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.outermost = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 5, of: Self._table] = newValue }
+        _modify { yield &_message[message: 5, of: Self._table] }
     }
     /// Whether `outermost` is set.
     @inlinable public var hasOutermost: Bool { _message.pointee.outermost != nil }
@@ -297,27 +210,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct Outer: LifelineMessages.Message {
         @inlinable public var inner: TestProtos.Outer.Outer.Outer {
             _read { yield TestProtos.Outer.Outer.Outer(_reading: _message.pointee.inner, in: _message) }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.inner = _message.copy(newValue)
-            }
-            _modify {
-                let fields = _mutableFields()
-                if fields.pointee.inner == nil { fields.pointee.inner = _message.create(TestProtos.Outer.Outer.Outer.self) }
-                let original = fields.pointee.inner
-                var lent = _message.lend(original, as: TestProtos.Outer.Outer.Outer.self)
-                fields.pointee.inner = nil
-                defer {
-                    let settled = _message.settle(&lent, from: original, as: Self._table)
-                    _message.fields.pointee.inner = settled
-                }
-                yield &lent
-            }
+            set { _message[message: 0, of: Self._table] = newValue }
+            _modify { yield &_message[message: 0, of: Self._table] }
         }
         /// Whether `inner` is set.
         @inlinable public var hasInner: Bool { _message.pointee.inner != nil }
@@ -327,22 +227,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         @frozen public struct Outer: LifelineMessages.Message {
             @inlinable public var outermost: TestProtos.Outer {
                 _read { yield TestProtos.Outer(_reading: _message.pointee.outermost, in: _message) }
-                set {
-                    let fields = _mutableFields()
-                    fields.pointee.outermost = _message.copy(newValue)
-                }
-                _modify {
-                    let fields = _mutableFields()
-                    if fields.pointee.outermost == nil { fields.pointee.outermost = _message.create(TestProtos.Outer.self) }
-                    let original = fields.pointee.outermost
-                    var lent = _message.lend(original, as: TestProtos.Outer.self)
-                    fields.pointee.outermost = nil
-                    defer {
-                        let settled = _message.settle(&lent, from: original, as: Self._table)
-                        _message.fields.pointee.outermost = settled
-                    }
-                    yield &lent
-                }
+                set { _message[message: 0, of: Self._table] = newValue }
+                _modify { yield &_message[message: 0, of: Self._table] }
             }
             /// Whether `outermost` is set.
             @inlinable public var hasOutermost: Bool { _message.pointee.outermost != nil }
@@ -351,22 +237,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
             @inlinable public var middle: TestProtos.Outer.Outer {
                 _read { yield TestProtos.Outer.Outer(_reading: _message.pointee.middle, in: _message) }
-                set {
-                    let fields = _mutableFields()
-                    fields.pointee.middle = _message.copy(newValue)
-                }
-                _modify {
-                    let fields = _mutableFields()
-                    if fields.pointee.middle == nil { fields.pointee.middle = _message.create(TestProtos.Outer.Outer.self) }
-                    let original = fields.pointee.middle
-                    var lent = _message.lend(original, as: TestProtos.Outer.Outer.self)
-                    fields.pointee.middle = nil
-                    defer {
-                        let settled = _message.settle(&lent, from: original, as: Self._table)
-                        _message.fields.pointee.middle = settled
-                    }
-                    yield &lent
-                }
+                set { _message[message: 1, of: Self._table] = newValue }
+                _modify { yield &_message[message: 1, of: Self._table] }
             }
             /// Whether `middle` is set.
             @inlinable public var hasMiddle: Bool { _message.pointee.middle != nil }
@@ -375,22 +247,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
             @inlinable public var own: TestProtos.Outer.Outer.Outer {
                 _read { yield TestProtos.Outer.Outer.Outer(_reading: _message.pointee.own, in: _message) }
-                set {
-                    let fields = _mutableFields()
-                    fields.pointee.own = _message.copy(newValue)
-                }
-                _modify {
-                    let fields = _mutableFields()
-                    if fields.pointee.own == nil { fields.pointee.own = _message.create(TestProtos.Outer.Outer.Outer.self) }
-                    let original = fields.pointee.own
-                    var lent = _message.lend(original, as: TestProtos.Outer.Outer.Outer.self)
-                    fields.pointee.own = nil
-                    defer {
-                        let settled = _message.settle(&lent, from: original, as: Self._table)
-                        _message.fields.pointee.own = settled
-                    }
-                    yield &lent
-                }
+                set { _message[message: 2, of: Self._table] = newValue }
+                _modify { yield &_message[message: 2, of: Self._table] }
             }
             /// Whether `own` is set.
             @inlinable public var hasOwn: Bool { _message.pointee.own != nil }
@@ -402,6 +260,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             public var _message: LifelineMessages._MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
             @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+            @inlinable public init() { _message = Self._emptyMessage }
         }
 
         public typealias _Fields = CTestProtos.Pb__Outer__OuterXf0c554e5
@@ -409,6 +268,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestProtos.Pb__Outer
@@ -416,5 +276,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

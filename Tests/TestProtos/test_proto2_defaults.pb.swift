@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public enum Test_Proto2_Size: LifelineMessages.ProtobufEnum {
     case small // = 3
@@ -371,11 +371,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var plain: String {
         get { _message.pointee.has_plain != 0 ? _message.string(_message.pointee.plain) : "plain" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_plain = 1
-            _message.assign(newValue, to: &fields.pointee.plain)
-        }
+        set { _message.assign(newValue, to: 26, of: Self._table) }
     }
     /// Whether `plain` is set.
     @inlinable public var hasPlain: Bool { _message.pointee.has_plain != 0 }
@@ -389,11 +385,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var escapes: String {
         get { _message.pointee.has_escapes != 0 ? _message.string(_message.pointee.escapes) : "\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_escapes = 1
-            _message.assign(newValue, to: &fields.pointee.escapes)
-        }
+        set { _message.assign(newValue, to: 27, of: Self._table) }
     }
     /// Whether `escapes` is set.
     @inlinable public var hasEscapes: Bool { _message.pointee.has_escapes != 0 }
@@ -407,11 +399,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var nul: String {
         get { _message.pointee.has_nul != 0 ? _message.string(_message.pointee.nul) : "before\u{0}after" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_nul = 1
-            _message.assign(newValue, to: &fields.pointee.nul)
-        }
+        set { _message.assign(newValue, to: 28, of: Self._table) }
     }
     /// Whether `nul` is set.
     @inlinable public var hasNul: Bool { _message.pointee.has_nul != 0 }
@@ -425,11 +413,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var unicode: String {
         get { _message.pointee.has_unicode != 0 ? _message.string(_message.pointee.unicode) : "\u{e9} \u{1f600} \u{20ac} e\u{301}" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_unicode = 1
-            _message.assign(newValue, to: &fields.pointee.unicode)
-        }
+        set { _message.assign(newValue, to: 29, of: Self._table) }
     }
     /// Whether `unicode` is set.
     @inlinable public var hasUnicode: Bool { _message.pointee.has_unicode != 0 }
@@ -443,11 +427,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var trigraph: String {
         get { _message.pointee.has_trigraph != 0 ? _message.string(_message.pointee.trigraph) : "??/ ??=" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_trigraph = 1
-            _message.assign(newValue, to: &fields.pointee.trigraph)
-        }
+        set { _message.assign(newValue, to: 30, of: Self._table) }
     }
     /// Whether `trigraph` is set.
     @inlinable public var hasTrigraph: Bool { _message.pointee.has_trigraph != 0 }
@@ -461,11 +441,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var empty: String {
         get { _message.pointee.has_empty != 0 ? _message.string(_message.pointee.empty) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_empty = 1
-            _message.assign(newValue, to: &fields.pointee.empty)
-        }
+        set { _message.assign(newValue, to: 31, of: Self._table) }
     }
     /// Whether `empty` is set.
     @inlinable public var hasEmpty: Bool { _message.pointee.has_empty != 0 }
@@ -479,11 +455,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aBytes: [Swift.UInt8] {
         get { _message.pointee.has_a_bytes != 0 ? _message.bytes(_message.pointee.a_bytes) : [0, 1, 127, 128, 255, 34, 92, 39, 10, 13, 9, 122] }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_a_bytes = 1
-            _message.assign(newValue, to: &fields.pointee.a_bytes)
-        }
+        set { _message.assign(newValue, to: 32, of: Self._table) }
     }
     /// Whether `aBytes` is set.
     @inlinable public var hasABytes: Bool { _message.pointee.has_a_bytes != 0 }
@@ -497,11 +469,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var bytesDigitsAfterOctal: [Swift.UInt8] {
         get { _message.pointee.has_bytes_digits_after_octal != 0 ? _message.bytes(_message.pointee.bytes_digits_after_octal) : [0, 49, 255, 49] }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_bytes_digits_after_octal = 1
-            _message.assign(newValue, to: &fields.pointee.bytes_digits_after_octal)
-        }
+        set { _message.assign(newValue, to: 33, of: Self._table) }
     }
     /// Whether `bytesDigitsAfterOctal` is set.
     @inlinable public var hasBytesDigitsAfterOctal: Bool { _message.pointee.has_bytes_digits_after_octal != 0 }
@@ -515,11 +483,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var bytesEmpty: [Swift.UInt8] {
         get { _message.pointee.has_bytes_empty != 0 ? _message.bytes(_message.pointee.bytes_empty) : [] }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_bytes_empty = 1
-            _message.assign(newValue, to: &fields.pointee.bytes_empty)
-        }
+        set { _message.assign(newValue, to: 34, of: Self._table) }
     }
     /// Whether `bytesEmpty` is set.
     @inlinable public var hasBytesEmpty: Bool { _message.pointee.has_bytes_empty != 0 }
@@ -585,11 +549,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var requiredWithDefault: String {
         get { _message.pointee.has_required_with_default != 0 ? _message.string(_message.pointee.required_with_default) : "needed" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_required_with_default = 1
-            _message.assign(newValue, to: &fields.pointee.required_with_default)
-        }
+        set { _message.assign(newValue, to: 39, of: Self._table) }
     }
     /// Whether `requiredWithDefault` is set.
     @inlinable public var hasRequiredWithDefault: Bool { _message.pointee.has_required_with_default != 0 }
@@ -612,14 +572,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var chosenText: String {
         get { _message.pointee.choice_case.rawValue == 42 ? _message.string(_message.pointee.chosen_text) : "forty-two" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.choice_case.rawValue != 42 {
-                fields.pointee.chosen_text = _message.emptyBytes
-            }
-            fields.pointee.choice_case.rawValue = 42
-            _message.assign(newValue, to: &fields.pointee.chosen_text)
-        }
+        set { _message.assign(newValue, to: 41, of: Self._table) }
     }
     /// Calls `body` with the text of `chosenText`, without a copy.
     @inlinable public func withChosenTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -667,5 +620,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

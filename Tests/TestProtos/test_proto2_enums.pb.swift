@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Aliases, of which the first name counts.
 @frozen public enum Test_Proto2_Alias: LifelineMessages.ProtobufEnum {
@@ -79,44 +79,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aliases: LifelineMessages.RepeatedField<Test_Proto2_Alias> {
         _read { yield LifelineMessages.RepeatedField<Test_Proto2_Alias>(_in: _message, _message.pointee.aliases, count: _message.pointee.n_aliases) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.aliases = list._elements
-            fields.pointee.n_aliases = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.aliases, count: fields.pointee.n_aliases, of: Test_Proto2_Alias.self)
-            (fields.pointee.aliases, fields.pointee.n_aliases) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.aliases = list._elements
-                _message.fields.pointee.n_aliases = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var packedAliases: LifelineMessages.RepeatedField<Test_Proto2_Alias> {
         _read { yield LifelineMessages.RepeatedField<Test_Proto2_Alias>(_in: _message, _message.pointee.packed_aliases, count: _message.pointee.n_packed_aliases) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.packed_aliases = list._elements
-            fields.pointee.n_packed_aliases = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.packed_aliases, count: fields.pointee.n_packed_aliases, of: Test_Proto2_Alias.self)
-            (fields.pointee.packed_aliases, fields.pointee.n_packed_aliases) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.packed_aliases = list._elements
-                _message.fields.pointee.n_packed_aliases = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var single: Test_Proto2_Single {
@@ -165,43 +135,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var colors: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
         _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message, _message.pointee.colors, count: _message.pointee.n_colors) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.colors = list._elements
-            fields.pointee.n_colors = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.colors, count: fields.pointee.n_colors, of: Test_Scalars_Proto3_Color.self)
-            (fields.pointee.colors, fields.pointee.n_colors) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.colors = list._elements
-                _message.fields.pointee.n_colors = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 7, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
     @inlinable public var singular: Test_Scalars_Proto3_Singular {
         _read { yield Test_Scalars_Proto3_Singular(_reading: _message.pointee.singular, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.singular = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.singular == nil { fields.pointee.singular = _message.create(Test_Scalars_Proto3_Singular.self) }
-            let original = fields.pointee.singular
-            var lent = _message.lend(original, as: Test_Scalars_Proto3_Singular.self)
-            fields.pointee.singular = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.singular = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 8, of: Self._table] = newValue }
+        _modify { yield &_message[message: 8, of: Self._table] }
     }
     /// Whether `singular` is set.
     @inlinable public var hasSingular: Bool { _message.pointee.singular != nil }
@@ -273,5 +214,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public enum Test_Extending_Size: LifelineMessages.ProtobufEnum {
     case small // = 1
@@ -46,22 +46,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var below: Test_Extending_Weight {
         _read { yield Test_Extending_Weight(_reading: _message.pointee.below, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.below = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.below == nil { fields.pointee.below = _message.create(Test_Extending_Weight.self) }
-            let original = fields.pointee.below
-            var lent = _message.lend(original, as: Test_Extending_Weight.self)
-            fields.pointee.below = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.below = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `below` is set.
     @inlinable public var hasBelow: Bool { _message.pointee.below != nil }
@@ -73,6 +59,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Pair: LifelineMessages.Message {
@@ -91,11 +78,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var right: String {
         get { _message.pointee.has_right != 0 ? _message.string(_message.pointee.right) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_right = 1
-            _message.assign(newValue, to: &fields.pointee.right)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `right` is set.
     @inlinable public var hasRight: Bool { _message.pointee.has_right != 0 }
@@ -112,6 +95,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Spot: LifelineMessages.Message {
@@ -133,6 +117,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Extensions that messages declare.
@@ -156,28 +141,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public enum Extensions {
         @frozen public struct scope: LifelineMessages.MessageExtension {
             @inlinable public var value: Test_Extending_Scope {
                 _read { yield Test_Extending_Scope(_reading: _message.pointee.value, in: _message) }
-                set {
-                    let fields = _mutableFields()
-                    fields.pointee.value = _message.copy(newValue)
-                }
-                _modify {
-                    let fields = _mutableFields()
-                    if fields.pointee.value == nil { fields.pointee.value = _message.create(Test_Extending_Scope.self) }
-                    let original = fields.pointee.value
-                    var lent = _message.lend(original, as: Test_Extending_Scope.self)
-                    fields.pointee.value = nil
-                    defer {
-                        let settled = _message.settle(&lent, from: original, as: Self._table)
-                        _message.fields.pointee.value = settled
-                    }
-                    yield &lent
-                }
+                set { _message[message: 0, of: Self._table] = newValue }
+                _modify { yield &_message[message: 0, of: Self._table] }
             }
             /// Whether `value` is set.
             @inlinable public var hasValue: Bool { _message.pointee.value != nil }
@@ -190,28 +162,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             public var _message: LifelineMessages._MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
             @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+            @inlinable public init() { _message = Self._emptyMessage }
         }
 
         @frozen public struct self_: LifelineMessages.MessageExtension {
             @inlinable public var value: LifelineMessages.RepeatedField<Int32> {
                 _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-                set {
-                    let fields = _mutableFields()
-                    let list = _message.copy(newValue)
-                    fields.pointee.value = list._elements
-                    fields.pointee.n_value = list.count
-                }
-                _modify {
-                    let fields = _mutableFields()
-                    var list = _message.lend(fields.pointee.value, count: fields.pointee.n_value, of: Int32.self)
-                    (fields.pointee.value, fields.pointee.n_value) = (nil, 0)
-                    defer {
-                        _message.settle(&list, as: Self._table)
-                        _message.fields.pointee.value = list._elements
-                        _message.fields.pointee.n_value = list.count
-                    }
-                    yield &list
-                }
+                set { _message[collection: 0, of: Self._table] = newValue }
+                _modify { yield &_message[collection: 0, of: Self._table] }
             }
 
             public typealias _Extended = Test_Extending_Weight
@@ -220,6 +178,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             public var _message: LifelineMessages._MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
             @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+            @inlinable public init() { _message = Self._emptyMessage }
         }
 
     }
@@ -229,6 +188,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Extensions encoded as items, in groups.
@@ -238,16 +198,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Entry: LifelineMessages.Message {
     @inlinable public var text: String {
         get { _message.pointee.has_text != 0 ? _message.string(_message.pointee.text) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_text = 1
-            _message.assign(newValue, to: &fields.pointee.text)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `text` is set.
     @inlinable public var hasText: Bool { _message.pointee.has_text != 0 }
@@ -261,22 +218,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var set: Test_Extending_Set {
         _read { yield Test_Extending_Set(_reading: _message.pointee.set, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.set = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.set == nil { fields.pointee.set = _message.create(Test_Extending_Set.self) }
-            let original = fields.pointee.set
-            var lent = _message.lend(original, as: Test_Extending_Set.self)
-            fields.pointee.set = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.set = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `set` is set.
     @inlinable public var hasSet: Bool { _message.pointee.set != nil }
@@ -287,22 +230,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         @frozen public struct entry: LifelineMessages.MessageExtension {
             @inlinable public var value: Test_Extending_Entry {
                 _read { yield Test_Extending_Entry(_reading: _message.pointee.value, in: _message) }
-                set {
-                    let fields = _mutableFields()
-                    fields.pointee.value = _message.copy(newValue)
-                }
-                _modify {
-                    let fields = _mutableFields()
-                    if fields.pointee.value == nil { fields.pointee.value = _message.create(Test_Extending_Entry.self) }
-                    let original = fields.pointee.value
-                    var lent = _message.lend(original, as: Test_Extending_Entry.self)
-                    fields.pointee.value = nil
-                    defer {
-                        let settled = _message.settle(&lent, from: original, as: Self._table)
-                        _message.fields.pointee.value = settled
-                    }
-                    yield &lent
-                }
+                set { _message[message: 0, of: Self._table] = newValue }
+                _modify { yield &_message[message: 0, of: Self._table] }
             }
             /// Whether `value` is set.
             @inlinable public var hasValue: Bool { _message.pointee.value != nil }
@@ -315,6 +244,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             public var _message: LifelineMessages._MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
             @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+            @inlinable public init() { _message = Self._emptyMessage }
         }
 
     }
@@ -324,6 +254,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_a_double: LifelineMessages.MessageExtension {
@@ -346,6 +277,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_a_float: LifelineMessages.MessageExtension {
@@ -368,6 +300,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_an_int64: LifelineMessages.MessageExtension {
@@ -390,6 +323,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_a_uint64: LifelineMessages.MessageExtension {
@@ -412,6 +346,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_an_int32: LifelineMessages.MessageExtension {
@@ -434,6 +369,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_a_fixed64: LifelineMessages.MessageExtension {
@@ -456,6 +392,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_a_fixed32: LifelineMessages.MessageExtension {
@@ -478,6 +415,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_a_bool: LifelineMessages.MessageExtension {
@@ -500,17 +438,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// Greets.
 @frozen public struct Test_Extending_Extensions_a_string: LifelineMessages.MessageExtension {
     @inlinable public var value: String {
         get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "hello" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_value = 1
-            _message.assign(newValue, to: &fields.pointee.value)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     @inlinable public var hasValue: Bool { _message.pointee.has_value != 0 }
@@ -528,16 +463,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_some_bytes: LifelineMessages.MessageExtension {
     @inlinable public var value: [Swift.UInt8] {
         get { _message.pointee.has_value != 0 ? _message.bytes(_message.pointee.value) : [] }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_value = 1
-            _message.assign(newValue, to: &fields.pointee.value)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     @inlinable public var hasValue: Bool { _message.pointee.has_value != 0 }
@@ -555,6 +487,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_a_uint32: LifelineMessages.MessageExtension {
@@ -577,6 +510,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_an_sfixed32: LifelineMessages.MessageExtension {
@@ -599,6 +533,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_an_sfixed64: LifelineMessages.MessageExtension {
@@ -621,6 +556,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_a_sint32: LifelineMessages.MessageExtension {
@@ -643,6 +579,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_a_sint64: LifelineMessages.MessageExtension {
@@ -665,6 +602,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_size: LifelineMessages.MessageExtension {
@@ -687,6 +625,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_color: LifelineMessages.MessageExtension {
@@ -709,27 +648,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_weight: LifelineMessages.MessageExtension {
     @inlinable public var value: Test_Extending_Weight {
         _read { yield Test_Extending_Weight(_reading: _message.pointee.value, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.value = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.value == nil { fields.pointee.value = _message.create(Test_Extending_Weight.self) }
-            let original = fields.pointee.value
-            var lent = _message.lend(original, as: Test_Extending_Weight.self)
-            fields.pointee.value = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.value = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
     @inlinable public var hasValue: Bool { _message.pointee.value != nil }
@@ -742,27 +668,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_Pair: LifelineMessages.MessageExtension {
     @inlinable public var value: Test_Extending_Pair {
         _read { yield Test_Extending_Pair(_reading: _message.pointee.value, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.value = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.value == nil { fields.pointee.value = _message.create(Test_Extending_Pair.self) }
-            let original = fields.pointee.value
-            var lent = _message.lend(original, as: Test_Extending_Pair.self)
-            fields.pointee.value = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.value = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
     @inlinable public var hasValue: Bool { _message.pointee.value != nil }
@@ -775,28 +688,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_numbers: LifelineMessages.MessageExtension {
     @inlinable public var value: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.value = list._elements
-            fields.pointee.n_value = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.value, count: fields.pointee.n_value, of: Int32.self)
-            (fields.pointee.value, fields.pointee.n_value) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.value = list._elements
-                _message.fields.pointee.n_value = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -805,28 +704,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_packed_numbers: LifelineMessages.MessageExtension {
     @inlinable public var value: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.value = list._elements
-            fields.pointee.n_value = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.value, count: fields.pointee.n_value, of: Int32.self)
-            (fields.pointee.value, fields.pointee.n_value) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.value = list._elements
-                _message.fields.pointee.n_value = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -835,28 +720,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_sizes: LifelineMessages.MessageExtension {
     @inlinable public var value: LifelineMessages.RepeatedField<Test_Extending_Size> {
         _read { yield LifelineMessages.RepeatedField<Test_Extending_Size>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.value = list._elements
-            fields.pointee.n_value = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.value, count: fields.pointee.n_value, of: Test_Extending_Size.self)
-            (fields.pointee.value, fields.pointee.n_value) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.value = list._elements
-                _message.fields.pointee.n_value = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -865,28 +736,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_texts: LifelineMessages.MessageExtension {
     @inlinable public var value: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.value = list._elements
-            fields.pointee.n_value = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.value, count: fields.pointee.n_value, of: String.self)
-            (fields.pointee.value, fields.pointee.n_value) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.value = list._elements
-                _message.fields.pointee.n_value = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -895,28 +752,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_weights: LifelineMessages.MessageExtension {
     @inlinable public var value: LifelineMessages.RepeatedField<Test_Extending_Weight> {
         _read { yield LifelineMessages.RepeatedField<Test_Extending_Weight>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.value = list._elements
-            fields.pointee.n_value = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.value, count: fields.pointee.n_value, of: Test_Extending_Weight.self)
-            (fields.pointee.value, fields.pointee.n_value) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.value = list._elements
-                _message.fields.pointee.n_value = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -925,28 +768,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_Spot: LifelineMessages.MessageExtension {
     @inlinable public var value: LifelineMessages.RepeatedField<Test_Extending_Spot> {
         _read { yield LifelineMessages.RepeatedField<Test_Extending_Spot>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.value = list._elements
-            fields.pointee.n_value = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.value, count: fields.pointee.n_value, of: Test_Extending_Spot.self)
-            (fields.pointee.value, fields.pointee.n_value) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.value = list._elements
-                _message.fields.pointee.n_value = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -955,17 +784,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// The same name as that of the field that it stands beside.
 @frozen public struct Test_Extending_Extensions_name: LifelineMessages.MessageExtension {
     @inlinable public var value: String {
         get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_value = 1
-            _message.assign(newValue, to: &fields.pointee.value)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     @inlinable public var hasValue: Bool { _message.pointee.has_value != 0 }
@@ -983,27 +809,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_singular: LifelineMessages.MessageExtension {
     @inlinable public var value: Test_Scalars_Proto3_Singular {
         _read { yield Test_Scalars_Proto3_Singular(_reading: _message.pointee.value, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.value = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.value == nil { fields.pointee.value = _message.create(Test_Scalars_Proto3_Singular.self) }
-            let original = fields.pointee.value
-            var lent = _message.lend(original, as: Test_Scalars_Proto3_Singular.self)
-            fields.pointee.value = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.value = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
     @inlinable public var hasValue: Bool { _message.pointee.value != nil }
@@ -1016,16 +829,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_unit: LifelineMessages.MessageExtension {
     @inlinable public var value: String {
         get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_value = 1
-            _message.assign(newValue, to: &fields.pointee.value)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     @inlinable public var hasValue: Bool { _message.pointee.has_value != 0 }
@@ -1043,27 +853,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Extending_Extensions_heavy: LifelineMessages.MessageExtension {
     @inlinable public var value: Test_Extending_Weight {
         _read { yield Test_Extending_Weight(_reading: _message.pointee.value, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.value = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.value == nil { fields.pointee.value = _message.create(Test_Extending_Weight.self) }
-            let original = fields.pointee.value
-            var lent = _message.lend(original, as: Test_Extending_Weight.self)
-            fields.pointee.value = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.value = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
     @inlinable public var hasValue: Bool { _message.pointee.value != nil }
@@ -1076,6 +873,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 extension Test_Proto2_Extendable {

@@ -5,7 +5,7 @@ public import CTestProtos
 public import LifelineDescriptorTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public struct Test_Proto2_Marker: LifelineMessages.Message {
     @inlinable public var weight: Int32 {
@@ -26,16 +26,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Proto2_Extendable: LifelineMessages.Message {
     @inlinable public var name: String {
         get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_name = 1
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
     @inlinable public var hasName: Bool { _message.pointee.has_name != 0 }
@@ -65,22 +62,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             @frozen public struct scoped: LifelineMessages.MessageExtension {
                 @inlinable public var value: Test_Proto2_Extendable.Scope {
                     _read { yield Test_Proto2_Extendable.Scope(_reading: _message.pointee.value, in: _message) }
-                    set {
-                        let fields = _mutableFields()
-                        fields.pointee.value = _message.copy(newValue)
-                    }
-                    _modify {
-                        let fields = _mutableFields()
-                        if fields.pointee.value == nil { fields.pointee.value = _message.create(Test_Proto2_Extendable.Scope.self) }
-                        let original = fields.pointee.value
-                        var lent = _message.lend(original, as: Test_Proto2_Extendable.Scope.self)
-                        fields.pointee.value = nil
-                        defer {
-                            let settled = _message.settle(&lent, from: original, as: Self._table)
-                            _message.fields.pointee.value = settled
-                        }
-                        yield &lent
-                    }
+                    set { _message[message: 0, of: Self._table] = newValue }
+                    _modify { yield &_message[message: 0, of: Self._table] }
                 }
                 /// Whether `value` is set.
                 @inlinable public var hasValue: Bool { _message.pointee.value != nil }
@@ -93,6 +76,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
                 public var _message: LifelineMessages._MessageReference<_Fields>
                 @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
                 @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+                @inlinable public init() { _message = Self._emptyMessage }
             }
 
         }
@@ -102,6 +86,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestProtos.Test__Proto2__Extendable
@@ -109,16 +94,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Proto2_Extensions_note: LifelineMessages.MessageExtension {
     @inlinable public var value: String {
         get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_value = 1
-            _message.assign(newValue, to: &fields.pointee.value)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     @inlinable public var hasValue: Bool { _message.pointee.has_value != 0 }
@@ -136,27 +118,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Proto2_Extensions_marker: LifelineMessages.MessageExtension {
     @inlinable public var value: Test_Proto2_Marker {
         _read { yield Test_Proto2_Marker(_reading: _message.pointee.value, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.value = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.value == nil { fields.pointee.value = _message.create(Test_Proto2_Marker.self) }
-            let original = fields.pointee.value
-            var lent = _message.lend(original, as: Test_Proto2_Marker.self)
-            fields.pointee.value = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.value = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
     @inlinable public var hasValue: Bool { _message.pointee.value != nil }
@@ -169,6 +138,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Proto2_Extensions_count: LifelineMessages.MessageExtension {
@@ -191,28 +161,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Proto2_Extensions_words: LifelineMessages.MessageExtension {
     @inlinable public var value: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.value = list._elements
-            fields.pointee.n_value = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.value, count: fields.pointee.n_value, of: String.self)
-            (fields.pointee.value, fields.pointee.n_value) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.value = list._elements
-                _message.fields.pointee.n_value = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
@@ -221,6 +177,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 extension Google_Protobuf_MessageOptions {

@@ -4,28 +4,14 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Groups: messages that are encoded between two tags, without a length.
 @frozen public struct Test_Proto2_Groups: LifelineMessages.Message {
     @inlinable public var single: Test_Proto2_Groups.Single {
         _read { yield Test_Proto2_Groups.Single(_reading: _message.pointee.single, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.single = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.single == nil { fields.pointee.single = _message.create(Test_Proto2_Groups.Single.self) }
-            let original = fields.pointee.single
-            var lent = _message.lend(original, as: Test_Proto2_Groups.Single.self)
-            fields.pointee.single = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.single = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `single` is set.
     @inlinable public var hasSingle: Bool { _message.pointee.single != nil }
@@ -34,47 +20,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var many: LifelineMessages.RepeatedField<Test_Proto2_Groups.Many> {
         _read { yield LifelineMessages.RepeatedField<Test_Proto2_Groups.Many>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.many = list._elements
-            fields.pointee.n_many = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.many, count: fields.pointee.n_many, of: Test_Proto2_Groups.Many.self)
-            (fields.pointee.many, fields.pointee.n_many) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.many = list._elements
-                _message.fields.pointee.n_many = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var chosen: Test_Proto2_Groups.Chosen {
         _read { yield Test_Proto2_Groups.Chosen(_reading: _message.pointee.choice_case.rawValue == 16 ? _message.pointee.chosen : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.chosen = _message.copy(newValue)
-            fields.pointee.choice_case.rawValue = 16
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.choice_case.rawValue != 16 {
-                fields.pointee.chosen = _message.create(Test_Proto2_Groups.Chosen.self)
-                fields.pointee.choice_case.rawValue = 16
-            }
-            let original = fields.pointee.chosen
-            var lent = _message.lend(original, as: Test_Proto2_Groups.Chosen.self)
-            fields.pointee.chosen = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.chosen = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
 
     @inlinable public var other: Int32 {
@@ -88,22 +41,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var far: Test_Proto2_Groups.Far {
         _read { yield Test_Proto2_Groups.Far(_reading: _message.pointee.far, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.far = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.far == nil { fields.pointee.far = _message.create(Test_Proto2_Groups.Far.self) }
-            let original = fields.pointee.far
-            var lent = _message.lend(original, as: Test_Proto2_Groups.Far.self)
-            fields.pointee.far = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.far = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 5, of: Self._table] = newValue }
+        _modify { yield &_message[message: 5, of: Self._table] }
     }
     /// Whether `far` is set.
     @inlinable public var hasFar: Bool { _message.pointee.far != nil }
@@ -162,11 +101,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
         @inlinable public var text: String {
             get { _message.pointee.has_text != 0 ? _message.string(_message.pointee.text) : "" }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.has_text = 1
-                _message.assign(newValue, to: &fields.pointee.text)
-            }
+            set { _message.assign(newValue, to: 1, of: Self._table) }
         }
         /// Whether `text` is set.
         @inlinable public var hasText: Bool { _message.pointee.has_text != 0 }
@@ -180,22 +115,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
         @inlinable public var below: Test_Proto2_Groups {
             _read { yield Test_Proto2_Groups(_reading: _message.pointee.below, in: _message) }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.below = _message.copy(newValue)
-            }
-            _modify {
-                let fields = _mutableFields()
-                if fields.pointee.below == nil { fields.pointee.below = _message.create(Test_Proto2_Groups.self) }
-                let original = fields.pointee.below
-                var lent = _message.lend(original, as: Test_Proto2_Groups.self)
-                fields.pointee.below = nil
-                defer {
-                    let settled = _message.settle(&lent, from: original, as: Self._table)
-                    _message.fields.pointee.below = settled
-                }
-                yield &lent
-            }
+            set { _message[message: 2, of: Self._table] = newValue }
+            _modify { yield &_message[message: 2, of: Self._table] }
         }
         /// Whether `below` is set.
         @inlinable public var hasBelow: Bool { _message.pointee.below != nil }
@@ -204,23 +125,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
         @inlinable public var inner: LifelineMessages.RepeatedField<Test_Proto2_Groups.Single.Inner> {
             _read { yield LifelineMessages.RepeatedField<Test_Proto2_Groups.Single.Inner>(_in: _message, _message.pointee.inner, count: _message.pointee.n_inner) }
-            set {
-                let fields = _mutableFields()
-                let list = _message.copy(newValue)
-                fields.pointee.inner = list._elements
-                fields.pointee.n_inner = list.count
-            }
-            _modify {
-                let fields = _mutableFields()
-                var list = _message.lend(fields.pointee.inner, count: fields.pointee.n_inner, of: Test_Proto2_Groups.Single.Inner.self)
-                (fields.pointee.inner, fields.pointee.n_inner) = (nil, 0)
-                defer {
-                    _message.settle(&list, as: Self._table)
-                    _message.fields.pointee.inner = list._elements
-                    _message.fields.pointee.n_inner = list.count
-                }
-                yield &list
-            }
+            set { _message[collection: 3, of: Self._table] = newValue }
+            _modify { yield &_message[collection: 3, of: Self._table] }
         }
 
         /// The same number as the group's own.
@@ -240,23 +146,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
             @inlinable public var counts: LifelineMessages.MapField<String, Int32> {
                 _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.counts, count: _message.pointee.n_counts) }
-                set {
-                    let fields = _mutableFields()
-                    let map = _message.copy(newValue)
-                    fields.pointee.counts = map._typedEntries()
-                    fields.pointee.n_counts = map.count
-                }
-                _modify {
-                    let fields = _mutableFields()
-                    var map = _message.lend(entries: fields.pointee.counts, count: fields.pointee.n_counts, as: LifelineMessages.MapField<String, Int32>.self)
-                    (fields.pointee.counts, fields.pointee.n_counts) = (nil, 0)
-                    defer {
-                        _message.settle(&map, as: Self._table)
-                        _message.fields.pointee.counts = map._typedEntries()
-                        _message.fields.pointee.n_counts = map.count
-                    }
-                    yield &map
-                }
+                set { _message[collection: 1, of: Self._table] = newValue }
+                _modify { yield &_message[collection: 1, of: Self._table] }
             }
 
             public typealias _Fields = CTestProtos.Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7
@@ -264,6 +155,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
             public var _message: LifelineMessages._MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
             @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+            @inlinable public init() { _message = Self._emptyMessage }
         }
 
         public typealias _Fields = CTestProtos.Test__Proto2__Groups__SingleX7d9d2309
@@ -271,28 +163,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct Many: LifelineMessages.Message {
         @inlinable public var numbers: LifelineMessages.RepeatedField<Int32> {
             _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.numbers, count: _message.pointee.n_numbers) }
-            set {
-                let fields = _mutableFields()
-                let list = _message.copy(newValue)
-                fields.pointee.numbers = list._elements
-                fields.pointee.n_numbers = list.count
-            }
-            _modify {
-                let fields = _mutableFields()
-                var list = _message.lend(fields.pointee.numbers, count: fields.pointee.n_numbers, of: Int32.self)
-                (fields.pointee.numbers, fields.pointee.n_numbers) = (nil, 0)
-                defer {
-                    _message.settle(&list, as: Self._table)
-                    _message.fields.pointee.numbers = list._elements
-                    _message.fields.pointee.n_numbers = list.count
-                }
-                yield &list
-            }
+            set { _message[collection: 0, of: Self._table] = newValue }
+            _modify { yield &_message[collection: 0, of: Self._table] }
         }
 
         public typealias _Fields = CTestProtos.Test__Proto2__Groups__ManyXafccc7c2
@@ -300,16 +178,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct Chosen: LifelineMessages.Message {
         @inlinable public var content: [Swift.UInt8] {
             get { _message.pointee.has_content != 0 ? _message.bytes(_message.pointee.content) : [] }
-            set {
-                let fields = _mutableFields()
-                fields.pointee.has_content = 1
-                _message.assign(newValue, to: &fields.pointee.content)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Whether `content` is set.
         @inlinable public var hasContent: Bool { _message.pointee.has_content != 0 }
@@ -326,6 +201,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct Far: LifelineMessages.Message {
@@ -334,6 +210,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestProtos.Test__Proto2__Groups
@@ -341,5 +218,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// More fields than fit the fast paths: numbers dense, then sparse, up to protobuf's highest.
 @frozen public struct Test_Scalars_Many_ManyFields: LifelineMessages.Message {
@@ -75,10 +75,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field14: String {
         get { _message.string(_message.pointee.field_14) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.field_14)
-        }
+        set { _message.assign(newValue, to: 13, of: Self._table) }
     }
     /// Calls `body` with the text of `field14`, without a copy.
     @inlinable public func withField14UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -87,10 +84,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field15: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.field_15) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.field_15)
-        }
+        set { _message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field15`, without a copy.
     @inlinable public func withField15Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -164,10 +158,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field29: String {
         get { _message.string(_message.pointee.field_29) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.field_29)
-        }
+        set { _message.assign(newValue, to: 28, of: Self._table) }
     }
     /// Calls `body` with the text of `field29`, without a copy.
     @inlinable public func withField29UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -176,10 +167,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field30: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.field_30) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.field_30)
-        }
+        set { _message.assign(newValue, to: 29, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field30`, without a copy.
     @inlinable public func withField30Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -253,10 +241,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field44: String {
         get { _message.string(_message.pointee.field_44) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.field_44)
-        }
+        set { _message.assign(newValue, to: 43, of: Self._table) }
     }
     /// Calls `body` with the text of `field44`, without a copy.
     @inlinable public func withField44UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -265,10 +250,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field45: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.field_45) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.field_45)
-        }
+        set { _message.assign(newValue, to: 44, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field45`, without a copy.
     @inlinable public func withField45Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -342,10 +324,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field59: String {
         get { _message.string(_message.pointee.field_59) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.field_59)
-        }
+        set { _message.assign(newValue, to: 58, of: Self._table) }
     }
     /// Calls `body` with the text of `field59`, without a copy.
     @inlinable public func withField59UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -354,10 +333,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field60: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.field_60) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.field_60)
-        }
+        set { _message.assign(newValue, to: 59, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field60`, without a copy.
     @inlinable public func withField60Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -431,10 +407,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field74: String {
         get { _message.string(_message.pointee.field_74) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.field_74)
-        }
+        set { _message.assign(newValue, to: 73, of: Self._table) }
     }
     /// Calls `body` with the text of `field74`, without a copy.
     @inlinable public func withField74UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -443,10 +416,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field75: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.field_75) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.field_75)
-        }
+        set { _message.assign(newValue, to: 74, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field75`, without a copy.
     @inlinable public func withField75Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -520,10 +490,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field89: String {
         get { _message.string(_message.pointee.field_89) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.field_89)
-        }
+        set { _message.assign(newValue, to: 88, of: Self._table) }
     }
     /// Calls `body` with the text of `field89`, without a copy.
     @inlinable public func withField89UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -532,10 +499,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field90: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.field_90) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.field_90)
-        }
+        set { _message.assign(newValue, to: 89, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field90`, without a copy.
     @inlinable public func withField90Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -609,10 +573,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field104: String {
         get { _message.string(_message.pointee.field_104) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.field_104)
-        }
+        set { _message.assign(newValue, to: 103, of: Self._table) }
     }
     /// Calls `body` with the text of `field104`, without a copy.
     @inlinable public func withField104UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -621,10 +582,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field105: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.field_105) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.field_105)
-        }
+        set { _message.assign(newValue, to: 104, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field105`, without a copy.
     @inlinable public func withField105Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -698,10 +656,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field119: String {
         get { _message.string(_message.pointee.field_119) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.field_119)
-        }
+        set { _message.assign(newValue, to: 118, of: Self._table) }
     }
     /// Calls `body` with the text of `field119`, without a copy.
     @inlinable public func withField119UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -710,10 +665,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field120: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.field_120) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.field_120)
-        }
+        set { _message.assign(newValue, to: 119, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field120`, without a copy.
     @inlinable public func withField120Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -787,10 +739,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field134: String {
         get { _message.string(_message.pointee.field_134) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.field_134)
-        }
+        set { _message.assign(newValue, to: 133, of: Self._table) }
     }
     /// Calls `body` with the text of `field134`, without a copy.
     @inlinable public func withField134UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -799,10 +748,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field135: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.field_135) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.field_135)
-        }
+        set { _message.assign(newValue, to: 134, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field135`, without a copy.
     @inlinable public func withField135Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -876,10 +822,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field149: String {
         get { _message.string(_message.pointee.field_149) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.field_149)
-        }
+        set { _message.assign(newValue, to: 148, of: Self._table) }
     }
     /// Calls `body` with the text of `field149`, without a copy.
     @inlinable public func withField149UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -888,10 +831,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var field150: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.field_150) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.field_150)
-        }
+        set { _message.assign(newValue, to: 149, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field150`, without a copy.
     @inlinable public func withField150Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -913,10 +853,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var beforeReserved: String {
         get { _message.string(_message.pointee.before_reserved) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.before_reserved)
-        }
+        set { _message.assign(newValue, to: 151, of: Self._table) }
     }
     /// Calls `body` with the text of `beforeReserved`, without a copy.
     @inlinable public func withBeforeReservedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -925,31 +862,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var afterReserved: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.after_reserved, count: _message.pointee.n_after_reserved) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.after_reserved = list._elements
-            fields.pointee.n_after_reserved = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.after_reserved, count: fields.pointee.n_after_reserved, of: Int32.self)
-            (fields.pointee.after_reserved, fields.pointee.n_after_reserved) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.after_reserved = list._elements
-                _message.fields.pointee.n_after_reserved = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 152, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 152, of: Self._table] }
     }
 
     @inlinable public var highest: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.highest) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.highest)
-        }
+        set { _message.assign(newValue, to: 153, of: Self._table) }
     }
     /// Calls `body` with the bytes of `highest`, without a copy.
     @inlinable public func withHighestSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -961,5 +880,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Closed, sparse, and with a negative number.
 @frozen public enum Test_Scalars_Proto2_Level: LifelineMessages.ProtobufEnum {
@@ -66,6 +66,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
@@ -240,11 +241,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aString: String {
         get { _message.pointee.has_a_string != 0 ? _message.string(_message.pointee.a_string) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_a_string = 1
-            _message.assign(newValue, to: &fields.pointee.a_string)
-        }
+        set { _message.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether `aString` is set.
     @inlinable public var hasAString: Bool { _message.pointee.has_a_string != 0 }
@@ -258,11 +255,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aBytes: [Swift.UInt8] {
         get { _message.pointee.has_a_bytes != 0 ? _message.bytes(_message.pointee.a_bytes) : [] }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_a_bytes = 1
-            _message.assign(newValue, to: &fields.pointee.a_bytes)
-        }
+        set { _message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `aBytes` is set.
     @inlinable public var hasABytes: Bool { _message.pointee.has_a_bytes != 0 }
@@ -289,22 +282,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aPoint: Test_Scalars_Proto2_Point {
         _read { yield Test_Scalars_Proto2_Point(_reading: _message.pointee.a_point, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.a_point = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.a_point == nil { fields.pointee.a_point = _message.create(Test_Scalars_Proto2_Point.self) }
-            let original = fields.pointee.a_point
-            var lent = _message.lend(original, as: Test_Scalars_Proto2_Point.self)
-            fields.pointee.a_point = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.a_point = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 16, of: Self._table] = newValue }
+        _modify { yield &_message[message: 16, of: Self._table] }
     }
     /// Whether `aPoint` is set.
     @inlinable public var hasAPoint: Bool { _message.pointee.a_point != nil }
@@ -316,6 +295,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
@@ -490,11 +470,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aString: String {
         get { _message.pointee.has_a_string != 0 ? _message.string(_message.pointee.a_string) : "" }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_a_string = 1
-            _message.assign(newValue, to: &fields.pointee.a_string)
-        }
+        set { _message.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether `aString` is set.
     @inlinable public var hasAString: Bool { _message.pointee.has_a_string != 0 }
@@ -508,11 +484,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aBytes: [Swift.UInt8] {
         get { _message.pointee.has_a_bytes != 0 ? _message.bytes(_message.pointee.a_bytes) : [] }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.has_a_bytes = 1
-            _message.assign(newValue, to: &fields.pointee.a_bytes)
-        }
+        set { _message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `aBytes` is set.
     @inlinable public var hasABytes: Bool { _message.pointee.has_a_bytes != 0 }
@@ -539,22 +511,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aPoint: Test_Scalars_Proto2_Point {
         _read { yield Test_Scalars_Proto2_Point(_reading: _message.pointee.a_point, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.a_point = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.a_point == nil { fields.pointee.a_point = _message.create(Test_Scalars_Proto2_Point.self) }
-            let original = fields.pointee.a_point
-            var lent = _message.lend(original, as: Test_Scalars_Proto2_Point.self)
-            fields.pointee.a_point = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.a_point = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 16, of: Self._table] = newValue }
+        _modify { yield &_message[message: 16, of: Self._table] }
     }
     /// Whether `aPoint` is set.
     @inlinable public var hasAPoint: Bool { _message.pointee.a_point != nil }
@@ -566,27 +524,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Scalars_Proto2_RequiredBelow: LifelineMessages.Message {
     @inlinable public var one: Test_Scalars_Proto2_Required {
         _read { yield Test_Scalars_Proto2_Required(_reading: _message.pointee.one, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.one = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.one == nil { fields.pointee.one = _message.create(Test_Scalars_Proto2_Required.self) }
-            let original = fields.pointee.one
-            var lent = _message.lend(original, as: Test_Scalars_Proto2_Required.self)
-            fields.pointee.one = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.one = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `one` is set.
     @inlinable public var hasOne: Bool { _message.pointee.one != nil }
@@ -595,68 +540,20 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var many: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Required> {
         _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Required>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.many = list._elements
-            fields.pointee.n_many = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.many, count: fields.pointee.n_many, of: Test_Scalars_Proto2_Required.self)
-            (fields.pointee.many, fields.pointee.n_many) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.many = list._elements
-                _message.fields.pointee.n_many = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var mapped: LifelineMessages.MapField<String, Test_Scalars_Proto2_Required> {
         _read { yield LifelineMessages.MapField<String, Test_Scalars_Proto2_Required>(_in: _message, entries: _message.pointee.mapped, count: _message.pointee.n_mapped) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.mapped = map._typedEntries()
-            fields.pointee.n_mapped = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.mapped, count: fields.pointee.n_mapped, as: LifelineMessages.MapField<String, Test_Scalars_Proto2_Required>.self)
-            (fields.pointee.mapped, fields.pointee.n_mapped) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.mapped = map._typedEntries()
-                _message.fields.pointee.n_mapped = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var chosen: Test_Scalars_Proto2_Required {
         _read { yield Test_Scalars_Proto2_Required(_reading: _message.pointee.choice_case.rawValue == 4 ? _message.pointee.chosen : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.chosen = _message.copy(newValue)
-            fields.pointee.choice_case.rawValue = 4
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.choice_case.rawValue != 4 {
-                fields.pointee.chosen = _message.create(Test_Scalars_Proto2_Required.self)
-                fields.pointee.choice_case.rawValue = 4
-            }
-            let original = fields.pointee.chosen
-            var lent = _message.lend(original, as: Test_Scalars_Proto2_Required.self)
-            fields.pointee.chosen = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.chosen = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 3, of: Self._table] = newValue }
+        _modify { yield &_message[message: 3, of: Self._table] }
     }
 
     @inlinable public var number: Int32 {
@@ -696,364 +593,110 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Scalars_Proto2_Unpacked: LifelineMessages.Message {
     @inlinable public var someDouble: LifelineMessages.RepeatedField<Double> {
         _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.some_double, count: _message.pointee.n_some_double) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_double = list._elements
-            fields.pointee.n_some_double = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_double, count: fields.pointee.n_some_double, of: Double.self)
-            (fields.pointee.some_double, fields.pointee.n_some_double) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_double = list._elements
-                _message.fields.pointee.n_some_double = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     @inlinable public var someFloat: LifelineMessages.RepeatedField<Float> {
         _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.some_float, count: _message.pointee.n_some_float) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_float = list._elements
-            fields.pointee.n_some_float = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_float, count: fields.pointee.n_some_float, of: Float.self)
-            (fields.pointee.some_float, fields.pointee.n_some_float) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_float = list._elements
-                _message.fields.pointee.n_some_float = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var someInt32: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_int32 = list._elements
-            fields.pointee.n_some_int32 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_int32, count: fields.pointee.n_some_int32, of: Int32.self)
-            (fields.pointee.some_int32, fields.pointee.n_some_int32) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_int32 = list._elements
-                _message.fields.pointee.n_some_int32 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var someInt64: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_int64 = list._elements
-            fields.pointee.n_some_int64 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_int64, count: fields.pointee.n_some_int64, of: Int64.self)
-            (fields.pointee.some_int64, fields.pointee.n_some_int64) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_int64 = list._elements
-                _message.fields.pointee.n_some_int64 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     @inlinable public var someUint32: LifelineMessages.RepeatedField<UInt32> {
         _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_uint32 = list._elements
-            fields.pointee.n_some_uint32 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_uint32, count: fields.pointee.n_some_uint32, of: UInt32.self)
-            (fields.pointee.some_uint32, fields.pointee.n_some_uint32) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_uint32 = list._elements
-                _message.fields.pointee.n_some_uint32 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var someUint64: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_uint64 = list._elements
-            fields.pointee.n_some_uint64 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_uint64, count: fields.pointee.n_some_uint64, of: UInt64.self)
-            (fields.pointee.some_uint64, fields.pointee.n_some_uint64) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_uint64 = list._elements
-                _message.fields.pointee.n_some_uint64 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 5, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     @inlinable public var someSint32: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_sint32 = list._elements
-            fields.pointee.n_some_sint32 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_sint32, count: fields.pointee.n_some_sint32, of: Int32.self)
-            (fields.pointee.some_sint32, fields.pointee.n_some_sint32) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_sint32 = list._elements
-                _message.fields.pointee.n_some_sint32 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 6, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
     @inlinable public var someSint64: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_sint64 = list._elements
-            fields.pointee.n_some_sint64 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_sint64, count: fields.pointee.n_some_sint64, of: Int64.self)
-            (fields.pointee.some_sint64, fields.pointee.n_some_sint64) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_sint64 = list._elements
-                _message.fields.pointee.n_some_sint64 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 7, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
     @inlinable public var someFixed32: LifelineMessages.RepeatedField<UInt32> {
         _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_fixed32 = list._elements
-            fields.pointee.n_some_fixed32 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_fixed32, count: fields.pointee.n_some_fixed32, of: UInt32.self)
-            (fields.pointee.some_fixed32, fields.pointee.n_some_fixed32) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_fixed32 = list._elements
-                _message.fields.pointee.n_some_fixed32 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 8, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
     @inlinable public var someFixed64: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_fixed64 = list._elements
-            fields.pointee.n_some_fixed64 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_fixed64, count: fields.pointee.n_some_fixed64, of: UInt64.self)
-            (fields.pointee.some_fixed64, fields.pointee.n_some_fixed64) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_fixed64 = list._elements
-                _message.fields.pointee.n_some_fixed64 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 9, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
     @inlinable public var someSfixed32: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_sfixed32 = list._elements
-            fields.pointee.n_some_sfixed32 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_sfixed32, count: fields.pointee.n_some_sfixed32, of: Int32.self)
-            (fields.pointee.some_sfixed32, fields.pointee.n_some_sfixed32) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_sfixed32 = list._elements
-                _message.fields.pointee.n_some_sfixed32 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 10, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
     @inlinable public var someSfixed64: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_sfixed64 = list._elements
-            fields.pointee.n_some_sfixed64 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_sfixed64, count: fields.pointee.n_some_sfixed64, of: Int64.self)
-            (fields.pointee.some_sfixed64, fields.pointee.n_some_sfixed64) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_sfixed64 = list._elements
-                _message.fields.pointee.n_some_sfixed64 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 11, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 11, of: Self._table] }
     }
 
     @inlinable public var someBool: LifelineMessages.RepeatedField<Bool> {
         _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_bool = list._elements
-            fields.pointee.n_some_bool = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_bool, count: fields.pointee.n_some_bool, of: Bool.self)
-            (fields.pointee.some_bool, fields.pointee.n_some_bool) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_bool = list._elements
-                _message.fields.pointee.n_some_bool = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 12, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 12, of: Self._table] }
     }
 
     @inlinable public var someString: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.some_string, count: _message.pointee.n_some_string) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_string = list._elements
-            fields.pointee.n_some_string = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_string, count: fields.pointee.n_some_string, of: String.self)
-            (fields.pointee.some_string, fields.pointee.n_some_string) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_string = list._elements
-                _message.fields.pointee.n_some_string = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 13, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
     @inlinable public var someBytes: LifelineMessages.RepeatedField<[Swift.UInt8]> {
         _read { yield LifelineMessages.RepeatedField<[Swift.UInt8]>(_in: _message, _message.pointee.some_bytes, count: _message.pointee.n_some_bytes) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_bytes = list._elements
-            fields.pointee.n_some_bytes = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_bytes, count: fields.pointee.n_some_bytes, of: [Swift.UInt8].self)
-            (fields.pointee.some_bytes, fields.pointee.n_some_bytes) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_bytes = list._elements
-                _message.fields.pointee.n_some_bytes = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 14, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 14, of: Self._table] }
     }
 
     @inlinable public var someLevel: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level> {
         _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level>(_in: _message, _message.pointee.some_level, count: _message.pointee.n_some_level) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_level = list._elements
-            fields.pointee.n_some_level = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_level, count: fields.pointee.n_some_level, of: Test_Scalars_Proto2_Level.self)
-            (fields.pointee.some_level, fields.pointee.n_some_level) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_level = list._elements
-                _message.fields.pointee.n_some_level = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 15, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 15, of: Self._table] }
     }
 
     @inlinable public var somePoint: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Point> {
         _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Point>(_in: _message, _message.pointee.some_point, count: _message.pointee.n_some_point) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_point = list._elements
-            fields.pointee.n_some_point = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_point, count: fields.pointee.n_some_point, of: Test_Scalars_Proto2_Point.self)
-            (fields.pointee.some_point, fields.pointee.n_some_point) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_point = list._elements
-                _message.fields.pointee.n_some_point = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 16, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 16, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Unpacked
@@ -1061,301 +704,92 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Scalars_Proto2_Packed: LifelineMessages.Message {
     @inlinable public var someDouble: LifelineMessages.RepeatedField<Double> {
         _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.some_double, count: _message.pointee.n_some_double) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_double = list._elements
-            fields.pointee.n_some_double = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_double, count: fields.pointee.n_some_double, of: Double.self)
-            (fields.pointee.some_double, fields.pointee.n_some_double) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_double = list._elements
-                _message.fields.pointee.n_some_double = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     @inlinable public var someFloat: LifelineMessages.RepeatedField<Float> {
         _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.some_float, count: _message.pointee.n_some_float) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_float = list._elements
-            fields.pointee.n_some_float = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_float, count: fields.pointee.n_some_float, of: Float.self)
-            (fields.pointee.some_float, fields.pointee.n_some_float) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_float = list._elements
-                _message.fields.pointee.n_some_float = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var someInt32: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_int32 = list._elements
-            fields.pointee.n_some_int32 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_int32, count: fields.pointee.n_some_int32, of: Int32.self)
-            (fields.pointee.some_int32, fields.pointee.n_some_int32) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_int32 = list._elements
-                _message.fields.pointee.n_some_int32 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var someInt64: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_int64 = list._elements
-            fields.pointee.n_some_int64 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_int64, count: fields.pointee.n_some_int64, of: Int64.self)
-            (fields.pointee.some_int64, fields.pointee.n_some_int64) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_int64 = list._elements
-                _message.fields.pointee.n_some_int64 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     @inlinable public var someUint32: LifelineMessages.RepeatedField<UInt32> {
         _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_uint32 = list._elements
-            fields.pointee.n_some_uint32 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_uint32, count: fields.pointee.n_some_uint32, of: UInt32.self)
-            (fields.pointee.some_uint32, fields.pointee.n_some_uint32) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_uint32 = list._elements
-                _message.fields.pointee.n_some_uint32 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var someUint64: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_uint64 = list._elements
-            fields.pointee.n_some_uint64 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_uint64, count: fields.pointee.n_some_uint64, of: UInt64.self)
-            (fields.pointee.some_uint64, fields.pointee.n_some_uint64) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_uint64 = list._elements
-                _message.fields.pointee.n_some_uint64 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 5, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     @inlinable public var someSint32: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_sint32 = list._elements
-            fields.pointee.n_some_sint32 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_sint32, count: fields.pointee.n_some_sint32, of: Int32.self)
-            (fields.pointee.some_sint32, fields.pointee.n_some_sint32) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_sint32 = list._elements
-                _message.fields.pointee.n_some_sint32 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 6, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
     @inlinable public var someSint64: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_sint64 = list._elements
-            fields.pointee.n_some_sint64 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_sint64, count: fields.pointee.n_some_sint64, of: Int64.self)
-            (fields.pointee.some_sint64, fields.pointee.n_some_sint64) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_sint64 = list._elements
-                _message.fields.pointee.n_some_sint64 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 7, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
     @inlinable public var someFixed32: LifelineMessages.RepeatedField<UInt32> {
         _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_fixed32 = list._elements
-            fields.pointee.n_some_fixed32 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_fixed32, count: fields.pointee.n_some_fixed32, of: UInt32.self)
-            (fields.pointee.some_fixed32, fields.pointee.n_some_fixed32) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_fixed32 = list._elements
-                _message.fields.pointee.n_some_fixed32 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 8, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
     @inlinable public var someFixed64: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_fixed64 = list._elements
-            fields.pointee.n_some_fixed64 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_fixed64, count: fields.pointee.n_some_fixed64, of: UInt64.self)
-            (fields.pointee.some_fixed64, fields.pointee.n_some_fixed64) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_fixed64 = list._elements
-                _message.fields.pointee.n_some_fixed64 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 9, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
     @inlinable public var someSfixed32: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_sfixed32 = list._elements
-            fields.pointee.n_some_sfixed32 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_sfixed32, count: fields.pointee.n_some_sfixed32, of: Int32.self)
-            (fields.pointee.some_sfixed32, fields.pointee.n_some_sfixed32) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_sfixed32 = list._elements
-                _message.fields.pointee.n_some_sfixed32 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 10, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
     @inlinable public var someSfixed64: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_sfixed64 = list._elements
-            fields.pointee.n_some_sfixed64 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_sfixed64, count: fields.pointee.n_some_sfixed64, of: Int64.self)
-            (fields.pointee.some_sfixed64, fields.pointee.n_some_sfixed64) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_sfixed64 = list._elements
-                _message.fields.pointee.n_some_sfixed64 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 11, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 11, of: Self._table] }
     }
 
     @inlinable public var someBool: LifelineMessages.RepeatedField<Bool> {
         _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_bool = list._elements
-            fields.pointee.n_some_bool = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_bool, count: fields.pointee.n_some_bool, of: Bool.self)
-            (fields.pointee.some_bool, fields.pointee.n_some_bool) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_bool = list._elements
-                _message.fields.pointee.n_some_bool = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 12, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 12, of: Self._table] }
     }
 
     @inlinable public var someLevel: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level> {
         _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level>(_in: _message, _message.pointee.some_level, count: _message.pointee.n_some_level) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_level = list._elements
-            fields.pointee.n_some_level = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_level, count: fields.pointee.n_some_level, of: Test_Scalars_Proto2_Level.self)
-            (fields.pointee.some_level, fields.pointee.n_some_level) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_level = list._elements
-                _message.fields.pointee.n_some_level = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 13, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Packed
@@ -1363,19 +797,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Scalars_Proto2_Choice: LifelineMessages.Message {
     @inlinable public var firstIsBytes: [Swift.UInt8] {
         get { _message.pointee.value_case.rawValue == 1 ? _message.bytes(_message.pointee.first_is_bytes) : [] }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.value_case.rawValue != 1 {
-                fields.pointee.first_is_bytes = _message.emptyBytes
-            }
-            fields.pointee.value_case.rawValue = 1
-            _message.assign(newValue, to: &fields.pointee.first_is_bytes)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `firstIsBytes`, without a copy.
     @inlinable public func withFirstIsBytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1502,14 +930,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aString: String {
         get { _message.pointee.value_case.rawValue == 15 ? _message.string(_message.pointee.a_string) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.value_case.rawValue != 15 {
-                fields.pointee.a_string = _message.emptyBytes
-            }
-            fields.pointee.value_case.rawValue = 15
-            _message.assign(newValue, to: &fields.pointee.a_string)
-        }
+        set { _message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Calls `body` with the text of `aString`, without a copy.
     @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1519,14 +940,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aBytes: [Swift.UInt8] {
         get { _message.pointee.value_case.rawValue == 16 ? _message.bytes(_message.pointee.a_bytes) : [] }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.value_case.rawValue != 16 {
-                fields.pointee.a_bytes = _message.emptyBytes
-            }
-            fields.pointee.value_case.rawValue = 16
-            _message.assign(newValue, to: &fields.pointee.a_bytes)
-        }
+        set { _message.assign(newValue, to: 15, of: Self._table) }
     }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1545,26 +959,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aPoint: Test_Scalars_Proto2_Point {
         _read { yield Test_Scalars_Proto2_Point(_reading: _message.pointee.value_case.rawValue == 18 ? _message.pointee.a_point : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.a_point = _message.copy(newValue)
-            fields.pointee.value_case.rawValue = 18
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.value_case.rawValue != 18 {
-                fields.pointee.a_point = _message.create(Test_Scalars_Proto2_Point.self)
-                fields.pointee.value_case.rawValue = 18
-            }
-            let original = fields.pointee.a_point
-            var lent = _message.lend(original, as: Test_Scalars_Proto2_Point.self)
-            fields.pointee.a_point = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.a_point = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 17, of: Self._table] = newValue }
+        _modify { yield &_message[message: 17, of: Self._table] }
     }
 
     @inlinable public var value: OneOf_Value? {
@@ -1643,364 +1039,110 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Scalars_Proto2_Maps: LifelineMessages.Message {
     @inlinable public var byDouble: LifelineMessages.MapField<String, Double> {
         _read { yield LifelineMessages.MapField<String, Double>(_in: _message, entries: _message.pointee.by_double, count: _message.pointee.n_by_double) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_double = map._typedEntries()
-            fields.pointee.n_by_double = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_double, count: fields.pointee.n_by_double, as: LifelineMessages.MapField<String, Double>.self)
-            (fields.pointee.by_double, fields.pointee.n_by_double) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_double = map._typedEntries()
-                _message.fields.pointee.n_by_double = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     @inlinable public var byFloat: LifelineMessages.MapField<String, Float> {
         _read { yield LifelineMessages.MapField<String, Float>(_in: _message, entries: _message.pointee.by_float, count: _message.pointee.n_by_float) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_float = map._typedEntries()
-            fields.pointee.n_by_float = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_float, count: fields.pointee.n_by_float, as: LifelineMessages.MapField<String, Float>.self)
-            (fields.pointee.by_float, fields.pointee.n_by_float) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_float = map._typedEntries()
-                _message.fields.pointee.n_by_float = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var byInt32: LifelineMessages.MapField<String, Int32> {
         _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.by_int32, count: _message.pointee.n_by_int32) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_int32 = map._typedEntries()
-            fields.pointee.n_by_int32 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_int32, count: fields.pointee.n_by_int32, as: LifelineMessages.MapField<String, Int32>.self)
-            (fields.pointee.by_int32, fields.pointee.n_by_int32) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_int32 = map._typedEntries()
-                _message.fields.pointee.n_by_int32 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var byInt64: LifelineMessages.MapField<String, Int64> {
         _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.pointee.by_int64, count: _message.pointee.n_by_int64) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_int64 = map._typedEntries()
-            fields.pointee.n_by_int64 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_int64, count: fields.pointee.n_by_int64, as: LifelineMessages.MapField<String, Int64>.self)
-            (fields.pointee.by_int64, fields.pointee.n_by_int64) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_int64 = map._typedEntries()
-                _message.fields.pointee.n_by_int64 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     @inlinable public var byUint32: LifelineMessages.MapField<String, UInt32> {
         _read { yield LifelineMessages.MapField<String, UInt32>(_in: _message, entries: _message.pointee.by_uint32, count: _message.pointee.n_by_uint32) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_uint32 = map._typedEntries()
-            fields.pointee.n_by_uint32 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_uint32, count: fields.pointee.n_by_uint32, as: LifelineMessages.MapField<String, UInt32>.self)
-            (fields.pointee.by_uint32, fields.pointee.n_by_uint32) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_uint32 = map._typedEntries()
-                _message.fields.pointee.n_by_uint32 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var byUint64: LifelineMessages.MapField<String, UInt64> {
         _read { yield LifelineMessages.MapField<String, UInt64>(_in: _message, entries: _message.pointee.by_uint64, count: _message.pointee.n_by_uint64) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_uint64 = map._typedEntries()
-            fields.pointee.n_by_uint64 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_uint64, count: fields.pointee.n_by_uint64, as: LifelineMessages.MapField<String, UInt64>.self)
-            (fields.pointee.by_uint64, fields.pointee.n_by_uint64) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_uint64 = map._typedEntries()
-                _message.fields.pointee.n_by_uint64 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 5, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     @inlinable public var bySint32: LifelineMessages.MapField<String, Int32> {
         _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.by_sint32, count: _message.pointee.n_by_sint32) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_sint32 = map._typedEntries()
-            fields.pointee.n_by_sint32 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_sint32, count: fields.pointee.n_by_sint32, as: LifelineMessages.MapField<String, Int32>.self)
-            (fields.pointee.by_sint32, fields.pointee.n_by_sint32) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_sint32 = map._typedEntries()
-                _message.fields.pointee.n_by_sint32 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 6, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
     @inlinable public var bySint64: LifelineMessages.MapField<String, Int64> {
         _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.pointee.by_sint64, count: _message.pointee.n_by_sint64) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_sint64 = map._typedEntries()
-            fields.pointee.n_by_sint64 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_sint64, count: fields.pointee.n_by_sint64, as: LifelineMessages.MapField<String, Int64>.self)
-            (fields.pointee.by_sint64, fields.pointee.n_by_sint64) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_sint64 = map._typedEntries()
-                _message.fields.pointee.n_by_sint64 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 7, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
     @inlinable public var byFixed32: LifelineMessages.MapField<String, UInt32> {
         _read { yield LifelineMessages.MapField<String, UInt32>(_in: _message, entries: _message.pointee.by_fixed32, count: _message.pointee.n_by_fixed32) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_fixed32 = map._typedEntries()
-            fields.pointee.n_by_fixed32 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_fixed32, count: fields.pointee.n_by_fixed32, as: LifelineMessages.MapField<String, UInt32>.self)
-            (fields.pointee.by_fixed32, fields.pointee.n_by_fixed32) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_fixed32 = map._typedEntries()
-                _message.fields.pointee.n_by_fixed32 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 8, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
     @inlinable public var byFixed64: LifelineMessages.MapField<String, UInt64> {
         _read { yield LifelineMessages.MapField<String, UInt64>(_in: _message, entries: _message.pointee.by_fixed64, count: _message.pointee.n_by_fixed64) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_fixed64 = map._typedEntries()
-            fields.pointee.n_by_fixed64 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_fixed64, count: fields.pointee.n_by_fixed64, as: LifelineMessages.MapField<String, UInt64>.self)
-            (fields.pointee.by_fixed64, fields.pointee.n_by_fixed64) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_fixed64 = map._typedEntries()
-                _message.fields.pointee.n_by_fixed64 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 9, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
     @inlinable public var bySfixed32: LifelineMessages.MapField<String, Int32> {
         _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.by_sfixed32, count: _message.pointee.n_by_sfixed32) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_sfixed32 = map._typedEntries()
-            fields.pointee.n_by_sfixed32 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_sfixed32, count: fields.pointee.n_by_sfixed32, as: LifelineMessages.MapField<String, Int32>.self)
-            (fields.pointee.by_sfixed32, fields.pointee.n_by_sfixed32) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_sfixed32 = map._typedEntries()
-                _message.fields.pointee.n_by_sfixed32 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 10, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
     @inlinable public var bySfixed64: LifelineMessages.MapField<String, Int64> {
         _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.pointee.by_sfixed64, count: _message.pointee.n_by_sfixed64) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_sfixed64 = map._typedEntries()
-            fields.pointee.n_by_sfixed64 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_sfixed64, count: fields.pointee.n_by_sfixed64, as: LifelineMessages.MapField<String, Int64>.self)
-            (fields.pointee.by_sfixed64, fields.pointee.n_by_sfixed64) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_sfixed64 = map._typedEntries()
-                _message.fields.pointee.n_by_sfixed64 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 11, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 11, of: Self._table] }
     }
 
     @inlinable public var byBool: LifelineMessages.MapField<String, Bool> {
         _read { yield LifelineMessages.MapField<String, Bool>(_in: _message, entries: _message.pointee.by_bool, count: _message.pointee.n_by_bool) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_bool = map._typedEntries()
-            fields.pointee.n_by_bool = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_bool, count: fields.pointee.n_by_bool, as: LifelineMessages.MapField<String, Bool>.self)
-            (fields.pointee.by_bool, fields.pointee.n_by_bool) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_bool = map._typedEntries()
-                _message.fields.pointee.n_by_bool = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 12, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 12, of: Self._table] }
     }
 
     @inlinable public var byString: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.by_string, count: _message.pointee.n_by_string) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_string = map._typedEntries()
-            fields.pointee.n_by_string = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_string, count: fields.pointee.n_by_string, as: LifelineMessages.MapField<String, String>.self)
-            (fields.pointee.by_string, fields.pointee.n_by_string) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_string = map._typedEntries()
-                _message.fields.pointee.n_by_string = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 13, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
     @inlinable public var byBytes: LifelineMessages.MapField<String, [Swift.UInt8]> {
         _read { yield LifelineMessages.MapField<String, [Swift.UInt8]>(_in: _message, entries: _message.pointee.by_bytes, count: _message.pointee.n_by_bytes) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_bytes = map._typedEntries()
-            fields.pointee.n_by_bytes = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_bytes, count: fields.pointee.n_by_bytes, as: LifelineMessages.MapField<String, [Swift.UInt8]>.self)
-            (fields.pointee.by_bytes, fields.pointee.n_by_bytes) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_bytes = map._typedEntries()
-                _message.fields.pointee.n_by_bytes = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 14, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 14, of: Self._table] }
     }
 
     @inlinable public var byLevel: LifelineMessages.MapField<String, Test_Scalars_Proto2_Level> {
         _read { yield LifelineMessages.MapField<String, Test_Scalars_Proto2_Level>(_in: _message, entries: _message.pointee.by_level, count: _message.pointee.n_by_level) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_level = map._typedEntries()
-            fields.pointee.n_by_level = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_level, count: fields.pointee.n_by_level, as: LifelineMessages.MapField<String, Test_Scalars_Proto2_Level>.self)
-            (fields.pointee.by_level, fields.pointee.n_by_level) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_level = map._typedEntries()
-                _message.fields.pointee.n_by_level = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 15, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 15, of: Self._table] }
     }
 
     @inlinable public var byPoint: LifelineMessages.MapField<String, Test_Scalars_Proto2_Point> {
         _read { yield LifelineMessages.MapField<String, Test_Scalars_Proto2_Point>(_in: _message, entries: _message.pointee.by_point, count: _message.pointee.n_by_point) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_point = map._typedEntries()
-            fields.pointee.n_by_point = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_point, count: fields.pointee.n_by_point, as: LifelineMessages.MapField<String, Test_Scalars_Proto2_Point>.self)
-            (fields.pointee.by_point, fields.pointee.n_by_point) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_point = map._typedEntries()
-                _message.fields.pointee.n_by_point = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 16, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 16, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Maps
@@ -2008,5 +1150,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

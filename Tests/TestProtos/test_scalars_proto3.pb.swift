@@ -4,7 +4,7 @@
 public import CTestProtos
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public enum Test_Scalars_Proto3_Color: LifelineMessages.ProtobufEnum {
     case unspecified // = 0
@@ -55,10 +55,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var label: String {
         get { _message.string(_message.pointee.label) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.label)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `label`, without a copy.
     @inlinable public func withLabelUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -70,6 +67,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Scalars_Proto3_Singular: LifelineMessages.Message {
@@ -140,10 +138,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aString: String {
         get { _message.string(_message.pointee.a_string) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.a_string)
-        }
+        set { _message.assign(newValue, to: 13, of: Self._table) }
     }
     /// Calls `body` with the text of `aString`, without a copy.
     @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -152,10 +147,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aBytes: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.a_bytes) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.a_bytes)
-        }
+        set { _message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -169,22 +161,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aPoint: Test_Scalars_Proto3_Point {
         _read { yield Test_Scalars_Proto3_Point(_reading: _message.pointee.a_point, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.a_point = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.a_point == nil { fields.pointee.a_point = _message.create(Test_Scalars_Proto3_Point.self) }
-            let original = fields.pointee.a_point
-            var lent = _message.lend(original, as: Test_Scalars_Proto3_Point.self)
-            fields.pointee.a_point = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.a_point = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 16, of: Self._table] = newValue }
+        _modify { yield &_message[message: 16, of: Self._table] }
     }
     /// Whether `aPoint` is set.
     @inlinable public var hasAPoint: Bool { _message.pointee.a_point != nil }
@@ -196,6 +174,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Scalars_Proto3_Optional: LifelineMessages.Message {
@@ -370,14 +349,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aString: String {
         get { _message.pointee.has_a_string_case.rawValue == 14 ? _message.string(_message.pointee.a_string) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.has_a_string_case.rawValue != 14 {
-                fields.pointee.a_string = _message.emptyBytes
-            }
-            fields.pointee.has_a_string_case.rawValue = 14
-            _message.assign(newValue, to: &fields.pointee.a_string)
-        }
+        set { _message.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether `aString` is set.
     @inlinable public var hasAString: Bool { _message.pointee.has_a_string_case.rawValue == 14 }
@@ -391,14 +363,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aBytes: [Swift.UInt8] {
         get { _message.pointee.has_a_bytes_case.rawValue == 15 ? _message.bytes(_message.pointee.a_bytes) : [] }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.has_a_bytes_case.rawValue != 15 {
-                fields.pointee.a_bytes = _message.emptyBytes
-            }
-            fields.pointee.has_a_bytes_case.rawValue = 15
-            _message.assign(newValue, to: &fields.pointee.a_bytes)
-        }
+        set { _message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `aBytes` is set.
     @inlinable public var hasABytes: Bool { _message.pointee.has_a_bytes_case.rawValue == 15 }
@@ -425,26 +390,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aPoint: Test_Scalars_Proto3_Point {
         _read { yield Test_Scalars_Proto3_Point(_reading: _message.pointee.has_a_point_case.rawValue == 17 ? _message.pointee.a_point : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.a_point = _message.copy(newValue)
-            fields.pointee.has_a_point_case.rawValue = 17
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.has_a_point_case.rawValue != 17 {
-                fields.pointee.a_point = _message.create(Test_Scalars_Proto3_Point.self)
-                fields.pointee.has_a_point_case.rawValue = 17
-            }
-            let original = fields.pointee.a_point
-            var lent = _message.lend(original, as: Test_Scalars_Proto3_Point.self)
-            fields.pointee.a_point = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.a_point = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 16, of: Self._table] = newValue }
+        _modify { yield &_message[message: 16, of: Self._table] }
     }
     /// Whether `aPoint` is set.
     @inlinable public var hasAPoint: Bool { _message.pointee.has_a_point_case.rawValue == 17 }
@@ -456,364 +403,110 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Scalars_Proto3_Packed: LifelineMessages.Message {
     @inlinable public var someDouble: LifelineMessages.RepeatedField<Double> {
         _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.some_double, count: _message.pointee.n_some_double) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_double = list._elements
-            fields.pointee.n_some_double = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_double, count: fields.pointee.n_some_double, of: Double.self)
-            (fields.pointee.some_double, fields.pointee.n_some_double) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_double = list._elements
-                _message.fields.pointee.n_some_double = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     @inlinable public var someFloat: LifelineMessages.RepeatedField<Float> {
         _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.some_float, count: _message.pointee.n_some_float) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_float = list._elements
-            fields.pointee.n_some_float = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_float, count: fields.pointee.n_some_float, of: Float.self)
-            (fields.pointee.some_float, fields.pointee.n_some_float) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_float = list._elements
-                _message.fields.pointee.n_some_float = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var someInt32: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_int32 = list._elements
-            fields.pointee.n_some_int32 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_int32, count: fields.pointee.n_some_int32, of: Int32.self)
-            (fields.pointee.some_int32, fields.pointee.n_some_int32) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_int32 = list._elements
-                _message.fields.pointee.n_some_int32 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var someInt64: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_int64 = list._elements
-            fields.pointee.n_some_int64 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_int64, count: fields.pointee.n_some_int64, of: Int64.self)
-            (fields.pointee.some_int64, fields.pointee.n_some_int64) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_int64 = list._elements
-                _message.fields.pointee.n_some_int64 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     @inlinable public var someUint32: LifelineMessages.RepeatedField<UInt32> {
         _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_uint32 = list._elements
-            fields.pointee.n_some_uint32 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_uint32, count: fields.pointee.n_some_uint32, of: UInt32.self)
-            (fields.pointee.some_uint32, fields.pointee.n_some_uint32) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_uint32 = list._elements
-                _message.fields.pointee.n_some_uint32 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var someUint64: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_uint64 = list._elements
-            fields.pointee.n_some_uint64 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_uint64, count: fields.pointee.n_some_uint64, of: UInt64.self)
-            (fields.pointee.some_uint64, fields.pointee.n_some_uint64) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_uint64 = list._elements
-                _message.fields.pointee.n_some_uint64 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 5, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     @inlinable public var someSint32: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_sint32 = list._elements
-            fields.pointee.n_some_sint32 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_sint32, count: fields.pointee.n_some_sint32, of: Int32.self)
-            (fields.pointee.some_sint32, fields.pointee.n_some_sint32) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_sint32 = list._elements
-                _message.fields.pointee.n_some_sint32 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 6, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
     @inlinable public var someSint64: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_sint64 = list._elements
-            fields.pointee.n_some_sint64 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_sint64, count: fields.pointee.n_some_sint64, of: Int64.self)
-            (fields.pointee.some_sint64, fields.pointee.n_some_sint64) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_sint64 = list._elements
-                _message.fields.pointee.n_some_sint64 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 7, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
     @inlinable public var someFixed32: LifelineMessages.RepeatedField<UInt32> {
         _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_fixed32 = list._elements
-            fields.pointee.n_some_fixed32 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_fixed32, count: fields.pointee.n_some_fixed32, of: UInt32.self)
-            (fields.pointee.some_fixed32, fields.pointee.n_some_fixed32) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_fixed32 = list._elements
-                _message.fields.pointee.n_some_fixed32 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 8, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
     @inlinable public var someFixed64: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_fixed64 = list._elements
-            fields.pointee.n_some_fixed64 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_fixed64, count: fields.pointee.n_some_fixed64, of: UInt64.self)
-            (fields.pointee.some_fixed64, fields.pointee.n_some_fixed64) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_fixed64 = list._elements
-                _message.fields.pointee.n_some_fixed64 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 9, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
     @inlinable public var someSfixed32: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_sfixed32 = list._elements
-            fields.pointee.n_some_sfixed32 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_sfixed32, count: fields.pointee.n_some_sfixed32, of: Int32.self)
-            (fields.pointee.some_sfixed32, fields.pointee.n_some_sfixed32) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_sfixed32 = list._elements
-                _message.fields.pointee.n_some_sfixed32 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 10, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
     @inlinable public var someSfixed64: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_sfixed64 = list._elements
-            fields.pointee.n_some_sfixed64 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_sfixed64, count: fields.pointee.n_some_sfixed64, of: Int64.self)
-            (fields.pointee.some_sfixed64, fields.pointee.n_some_sfixed64) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_sfixed64 = list._elements
-                _message.fields.pointee.n_some_sfixed64 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 11, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 11, of: Self._table] }
     }
 
     @inlinable public var someBool: LifelineMessages.RepeatedField<Bool> {
         _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_bool = list._elements
-            fields.pointee.n_some_bool = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_bool, count: fields.pointee.n_some_bool, of: Bool.self)
-            (fields.pointee.some_bool, fields.pointee.n_some_bool) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_bool = list._elements
-                _message.fields.pointee.n_some_bool = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 12, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 12, of: Self._table] }
     }
 
     @inlinable public var someString: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.some_string, count: _message.pointee.n_some_string) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_string = list._elements
-            fields.pointee.n_some_string = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_string, count: fields.pointee.n_some_string, of: String.self)
-            (fields.pointee.some_string, fields.pointee.n_some_string) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_string = list._elements
-                _message.fields.pointee.n_some_string = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 13, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
     @inlinable public var someBytes: LifelineMessages.RepeatedField<[Swift.UInt8]> {
         _read { yield LifelineMessages.RepeatedField<[Swift.UInt8]>(_in: _message, _message.pointee.some_bytes, count: _message.pointee.n_some_bytes) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_bytes = list._elements
-            fields.pointee.n_some_bytes = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_bytes, count: fields.pointee.n_some_bytes, of: [Swift.UInt8].self)
-            (fields.pointee.some_bytes, fields.pointee.n_some_bytes) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_bytes = list._elements
-                _message.fields.pointee.n_some_bytes = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 14, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 14, of: Self._table] }
     }
 
     @inlinable public var someColor: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
         _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message, _message.pointee.some_color, count: _message.pointee.n_some_color) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_color = list._elements
-            fields.pointee.n_some_color = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_color, count: fields.pointee.n_some_color, of: Test_Scalars_Proto3_Color.self)
-            (fields.pointee.some_color, fields.pointee.n_some_color) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_color = list._elements
-                _message.fields.pointee.n_some_color = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 15, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 15, of: Self._table] }
     }
 
     @inlinable public var somePoint: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Point> {
         _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Point>(_in: _message, _message.pointee.some_point, count: _message.pointee.n_some_point) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_point = list._elements
-            fields.pointee.n_some_point = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_point, count: fields.pointee.n_some_point, of: Test_Scalars_Proto3_Point.self)
-            (fields.pointee.some_point, fields.pointee.n_some_point) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_point = list._elements
-                _message.fields.pointee.n_some_point = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 16, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 16, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Packed
@@ -821,301 +514,92 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Scalars_Proto3_Unpacked: LifelineMessages.Message {
     @inlinable public var someDouble: LifelineMessages.RepeatedField<Double> {
         _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.some_double, count: _message.pointee.n_some_double) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_double = list._elements
-            fields.pointee.n_some_double = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_double, count: fields.pointee.n_some_double, of: Double.self)
-            (fields.pointee.some_double, fields.pointee.n_some_double) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_double = list._elements
-                _message.fields.pointee.n_some_double = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     @inlinable public var someFloat: LifelineMessages.RepeatedField<Float> {
         _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.some_float, count: _message.pointee.n_some_float) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_float = list._elements
-            fields.pointee.n_some_float = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_float, count: fields.pointee.n_some_float, of: Float.self)
-            (fields.pointee.some_float, fields.pointee.n_some_float) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_float = list._elements
-                _message.fields.pointee.n_some_float = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var someInt32: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_int32 = list._elements
-            fields.pointee.n_some_int32 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_int32, count: fields.pointee.n_some_int32, of: Int32.self)
-            (fields.pointee.some_int32, fields.pointee.n_some_int32) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_int32 = list._elements
-                _message.fields.pointee.n_some_int32 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var someInt64: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_int64 = list._elements
-            fields.pointee.n_some_int64 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_int64, count: fields.pointee.n_some_int64, of: Int64.self)
-            (fields.pointee.some_int64, fields.pointee.n_some_int64) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_int64 = list._elements
-                _message.fields.pointee.n_some_int64 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     @inlinable public var someUint32: LifelineMessages.RepeatedField<UInt32> {
         _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_uint32 = list._elements
-            fields.pointee.n_some_uint32 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_uint32, count: fields.pointee.n_some_uint32, of: UInt32.self)
-            (fields.pointee.some_uint32, fields.pointee.n_some_uint32) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_uint32 = list._elements
-                _message.fields.pointee.n_some_uint32 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var someUint64: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_uint64 = list._elements
-            fields.pointee.n_some_uint64 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_uint64, count: fields.pointee.n_some_uint64, of: UInt64.self)
-            (fields.pointee.some_uint64, fields.pointee.n_some_uint64) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_uint64 = list._elements
-                _message.fields.pointee.n_some_uint64 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 5, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     @inlinable public var someSint32: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_sint32 = list._elements
-            fields.pointee.n_some_sint32 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_sint32, count: fields.pointee.n_some_sint32, of: Int32.self)
-            (fields.pointee.some_sint32, fields.pointee.n_some_sint32) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_sint32 = list._elements
-                _message.fields.pointee.n_some_sint32 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 6, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
     @inlinable public var someSint64: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_sint64 = list._elements
-            fields.pointee.n_some_sint64 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_sint64, count: fields.pointee.n_some_sint64, of: Int64.self)
-            (fields.pointee.some_sint64, fields.pointee.n_some_sint64) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_sint64 = list._elements
-                _message.fields.pointee.n_some_sint64 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 7, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
     @inlinable public var someFixed32: LifelineMessages.RepeatedField<UInt32> {
         _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_fixed32 = list._elements
-            fields.pointee.n_some_fixed32 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_fixed32, count: fields.pointee.n_some_fixed32, of: UInt32.self)
-            (fields.pointee.some_fixed32, fields.pointee.n_some_fixed32) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_fixed32 = list._elements
-                _message.fields.pointee.n_some_fixed32 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 8, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
     @inlinable public var someFixed64: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_fixed64 = list._elements
-            fields.pointee.n_some_fixed64 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_fixed64, count: fields.pointee.n_some_fixed64, of: UInt64.self)
-            (fields.pointee.some_fixed64, fields.pointee.n_some_fixed64) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_fixed64 = list._elements
-                _message.fields.pointee.n_some_fixed64 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 9, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
     @inlinable public var someSfixed32: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_sfixed32 = list._elements
-            fields.pointee.n_some_sfixed32 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_sfixed32, count: fields.pointee.n_some_sfixed32, of: Int32.self)
-            (fields.pointee.some_sfixed32, fields.pointee.n_some_sfixed32) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_sfixed32 = list._elements
-                _message.fields.pointee.n_some_sfixed32 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 10, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
     @inlinable public var someSfixed64: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_sfixed64 = list._elements
-            fields.pointee.n_some_sfixed64 = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_sfixed64, count: fields.pointee.n_some_sfixed64, of: Int64.self)
-            (fields.pointee.some_sfixed64, fields.pointee.n_some_sfixed64) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_sfixed64 = list._elements
-                _message.fields.pointee.n_some_sfixed64 = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 11, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 11, of: Self._table] }
     }
 
     @inlinable public var someBool: LifelineMessages.RepeatedField<Bool> {
         _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_bool = list._elements
-            fields.pointee.n_some_bool = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_bool, count: fields.pointee.n_some_bool, of: Bool.self)
-            (fields.pointee.some_bool, fields.pointee.n_some_bool) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_bool = list._elements
-                _message.fields.pointee.n_some_bool = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 12, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 12, of: Self._table] }
     }
 
     @inlinable public var someColor: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
         _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message, _message.pointee.some_color, count: _message.pointee.n_some_color) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.some_color = list._elements
-            fields.pointee.n_some_color = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.some_color, count: fields.pointee.n_some_color, of: Test_Scalars_Proto3_Color.self)
-            (fields.pointee.some_color, fields.pointee.n_some_color) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.some_color = list._elements
-                _message.fields.pointee.n_some_color = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 13, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Unpacked
@@ -1123,6 +607,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Scalars_Proto3_Choice: LifelineMessages.Message {
@@ -1245,14 +730,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aString: String {
         get { _message.pointee.value_case.rawValue == 14 ? _message.string(_message.pointee.a_string) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.value_case.rawValue != 14 {
-                fields.pointee.a_string = _message.emptyBytes
-            }
-            fields.pointee.value_case.rawValue = 14
-            _message.assign(newValue, to: &fields.pointee.a_string)
-        }
+        set { _message.assign(newValue, to: 13, of: Self._table) }
     }
     /// Calls `body` with the text of `aString`, without a copy.
     @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1262,14 +740,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aBytes: [Swift.UInt8] {
         get { _message.pointee.value_case.rawValue == 15 ? _message.bytes(_message.pointee.a_bytes) : [] }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.value_case.rawValue != 15 {
-                fields.pointee.a_bytes = _message.emptyBytes
-            }
-            fields.pointee.value_case.rawValue = 15
-            _message.assign(newValue, to: &fields.pointee.a_bytes)
-        }
+        set { _message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
     @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1288,74 +759,20 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var aPoint: Test_Scalars_Proto3_Point {
         _read { yield Test_Scalars_Proto3_Point(_reading: _message.pointee.value_case.rawValue == 17 ? _message.pointee.a_point : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.a_point = _message.copy(newValue)
-            fields.pointee.value_case.rawValue = 17
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.value_case.rawValue != 17 {
-                fields.pointee.a_point = _message.create(Test_Scalars_Proto3_Point.self)
-                fields.pointee.value_case.rawValue = 17
-            }
-            let original = fields.pointee.a_point
-            var lent = _message.lend(original, as: Test_Scalars_Proto3_Point.self)
-            fields.pointee.a_point = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.a_point = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 16, of: Self._table] = newValue }
+        _modify { yield &_message[message: 16, of: Self._table] }
     }
 
     @inlinable public var anotherPoint: Test_Scalars_Proto3_Point {
         _read { yield Test_Scalars_Proto3_Point(_reading: _message.pointee.value_case.rawValue == 18 ? _message.pointee.another_point : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.another_point = _message.copy(newValue)
-            fields.pointee.value_case.rawValue = 18
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.value_case.rawValue != 18 {
-                fields.pointee.another_point = _message.create(Test_Scalars_Proto3_Point.self)
-                fields.pointee.value_case.rawValue = 18
-            }
-            let original = fields.pointee.another_point
-            var lent = _message.lend(original, as: Test_Scalars_Proto3_Point.self)
-            fields.pointee.another_point = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.another_point = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 17, of: Self._table] = newValue }
+        _modify { yield &_message[message: 17, of: Self._table] }
     }
 
     @inlinable public var nested: Test_Scalars_Proto3_Choice {
         _read { yield Test_Scalars_Proto3_Choice(_reading: _message.pointee.value_case.rawValue == 19 ? _message.pointee.nested : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.nested = _message.copy(newValue)
-            fields.pointee.value_case.rawValue = 19
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.value_case.rawValue != 19 {
-                fields.pointee.nested = _message.create(Test_Scalars_Proto3_Choice.self)
-                fields.pointee.value_case.rawValue = 19
-            }
-            let original = fields.pointee.nested
-            var lent = _message.lend(original, as: Test_Scalars_Proto3_Choice.self)
-            fields.pointee.nested = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.nested = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 18, of: Self._table] = newValue }
+        _modify { yield &_message[message: 18, of: Self._table] }
     }
 
     @inlinable public var after: Int32 {
@@ -1442,364 +859,110 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Scalars_Proto3_MapValues: LifelineMessages.Message {
     @inlinable public var byDouble: LifelineMessages.MapField<Int32, Double> {
         _read { yield LifelineMessages.MapField<Int32, Double>(_in: _message, entries: _message.pointee.by_double, count: _message.pointee.n_by_double) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_double = map._typedEntries()
-            fields.pointee.n_by_double = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_double, count: fields.pointee.n_by_double, as: LifelineMessages.MapField<Int32, Double>.self)
-            (fields.pointee.by_double, fields.pointee.n_by_double) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_double = map._typedEntries()
-                _message.fields.pointee.n_by_double = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     @inlinable public var byFloat: LifelineMessages.MapField<Int32, Float> {
         _read { yield LifelineMessages.MapField<Int32, Float>(_in: _message, entries: _message.pointee.by_float, count: _message.pointee.n_by_float) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_float = map._typedEntries()
-            fields.pointee.n_by_float = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_float, count: fields.pointee.n_by_float, as: LifelineMessages.MapField<Int32, Float>.self)
-            (fields.pointee.by_float, fields.pointee.n_by_float) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_float = map._typedEntries()
-                _message.fields.pointee.n_by_float = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var byInt32: LifelineMessages.MapField<Int32, Int32> {
         _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.by_int32, count: _message.pointee.n_by_int32) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_int32 = map._typedEntries()
-            fields.pointee.n_by_int32 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_int32, count: fields.pointee.n_by_int32, as: LifelineMessages.MapField<Int32, Int32>.self)
-            (fields.pointee.by_int32, fields.pointee.n_by_int32) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_int32 = map._typedEntries()
-                _message.fields.pointee.n_by_int32 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var byInt64: LifelineMessages.MapField<Int32, Int64> {
         _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.pointee.by_int64, count: _message.pointee.n_by_int64) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_int64 = map._typedEntries()
-            fields.pointee.n_by_int64 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_int64, count: fields.pointee.n_by_int64, as: LifelineMessages.MapField<Int32, Int64>.self)
-            (fields.pointee.by_int64, fields.pointee.n_by_int64) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_int64 = map._typedEntries()
-                _message.fields.pointee.n_by_int64 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     @inlinable public var byUint32: LifelineMessages.MapField<Int32, UInt32> {
         _read { yield LifelineMessages.MapField<Int32, UInt32>(_in: _message, entries: _message.pointee.by_uint32, count: _message.pointee.n_by_uint32) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_uint32 = map._typedEntries()
-            fields.pointee.n_by_uint32 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_uint32, count: fields.pointee.n_by_uint32, as: LifelineMessages.MapField<Int32, UInt32>.self)
-            (fields.pointee.by_uint32, fields.pointee.n_by_uint32) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_uint32 = map._typedEntries()
-                _message.fields.pointee.n_by_uint32 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var byUint64: LifelineMessages.MapField<Int32, UInt64> {
         _read { yield LifelineMessages.MapField<Int32, UInt64>(_in: _message, entries: _message.pointee.by_uint64, count: _message.pointee.n_by_uint64) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_uint64 = map._typedEntries()
-            fields.pointee.n_by_uint64 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_uint64, count: fields.pointee.n_by_uint64, as: LifelineMessages.MapField<Int32, UInt64>.self)
-            (fields.pointee.by_uint64, fields.pointee.n_by_uint64) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_uint64 = map._typedEntries()
-                _message.fields.pointee.n_by_uint64 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 5, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     @inlinable public var bySint32: LifelineMessages.MapField<Int32, Int32> {
         _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.by_sint32, count: _message.pointee.n_by_sint32) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_sint32 = map._typedEntries()
-            fields.pointee.n_by_sint32 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_sint32, count: fields.pointee.n_by_sint32, as: LifelineMessages.MapField<Int32, Int32>.self)
-            (fields.pointee.by_sint32, fields.pointee.n_by_sint32) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_sint32 = map._typedEntries()
-                _message.fields.pointee.n_by_sint32 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 6, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
     @inlinable public var bySint64: LifelineMessages.MapField<Int32, Int64> {
         _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.pointee.by_sint64, count: _message.pointee.n_by_sint64) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_sint64 = map._typedEntries()
-            fields.pointee.n_by_sint64 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_sint64, count: fields.pointee.n_by_sint64, as: LifelineMessages.MapField<Int32, Int64>.self)
-            (fields.pointee.by_sint64, fields.pointee.n_by_sint64) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_sint64 = map._typedEntries()
-                _message.fields.pointee.n_by_sint64 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 7, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
     @inlinable public var byFixed32: LifelineMessages.MapField<Int32, UInt32> {
         _read { yield LifelineMessages.MapField<Int32, UInt32>(_in: _message, entries: _message.pointee.by_fixed32, count: _message.pointee.n_by_fixed32) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_fixed32 = map._typedEntries()
-            fields.pointee.n_by_fixed32 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_fixed32, count: fields.pointee.n_by_fixed32, as: LifelineMessages.MapField<Int32, UInt32>.self)
-            (fields.pointee.by_fixed32, fields.pointee.n_by_fixed32) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_fixed32 = map._typedEntries()
-                _message.fields.pointee.n_by_fixed32 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 8, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
     @inlinable public var byFixed64: LifelineMessages.MapField<Int32, UInt64> {
         _read { yield LifelineMessages.MapField<Int32, UInt64>(_in: _message, entries: _message.pointee.by_fixed64, count: _message.pointee.n_by_fixed64) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_fixed64 = map._typedEntries()
-            fields.pointee.n_by_fixed64 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_fixed64, count: fields.pointee.n_by_fixed64, as: LifelineMessages.MapField<Int32, UInt64>.self)
-            (fields.pointee.by_fixed64, fields.pointee.n_by_fixed64) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_fixed64 = map._typedEntries()
-                _message.fields.pointee.n_by_fixed64 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 9, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
     @inlinable public var bySfixed32: LifelineMessages.MapField<Int32, Int32> {
         _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.by_sfixed32, count: _message.pointee.n_by_sfixed32) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_sfixed32 = map._typedEntries()
-            fields.pointee.n_by_sfixed32 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_sfixed32, count: fields.pointee.n_by_sfixed32, as: LifelineMessages.MapField<Int32, Int32>.self)
-            (fields.pointee.by_sfixed32, fields.pointee.n_by_sfixed32) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_sfixed32 = map._typedEntries()
-                _message.fields.pointee.n_by_sfixed32 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 10, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
     @inlinable public var bySfixed64: LifelineMessages.MapField<Int32, Int64> {
         _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.pointee.by_sfixed64, count: _message.pointee.n_by_sfixed64) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_sfixed64 = map._typedEntries()
-            fields.pointee.n_by_sfixed64 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_sfixed64, count: fields.pointee.n_by_sfixed64, as: LifelineMessages.MapField<Int32, Int64>.self)
-            (fields.pointee.by_sfixed64, fields.pointee.n_by_sfixed64) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_sfixed64 = map._typedEntries()
-                _message.fields.pointee.n_by_sfixed64 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 11, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 11, of: Self._table] }
     }
 
     @inlinable public var byBool: LifelineMessages.MapField<Int32, Bool> {
         _read { yield LifelineMessages.MapField<Int32, Bool>(_in: _message, entries: _message.pointee.by_bool, count: _message.pointee.n_by_bool) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_bool = map._typedEntries()
-            fields.pointee.n_by_bool = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_bool, count: fields.pointee.n_by_bool, as: LifelineMessages.MapField<Int32, Bool>.self)
-            (fields.pointee.by_bool, fields.pointee.n_by_bool) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_bool = map._typedEntries()
-                _message.fields.pointee.n_by_bool = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 12, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 12, of: Self._table] }
     }
 
     @inlinable public var byString: LifelineMessages.MapField<Int32, String> {
         _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.by_string, count: _message.pointee.n_by_string) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_string = map._typedEntries()
-            fields.pointee.n_by_string = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_string, count: fields.pointee.n_by_string, as: LifelineMessages.MapField<Int32, String>.self)
-            (fields.pointee.by_string, fields.pointee.n_by_string) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_string = map._typedEntries()
-                _message.fields.pointee.n_by_string = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 13, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
     @inlinable public var byBytes: LifelineMessages.MapField<Int32, [Swift.UInt8]> {
         _read { yield LifelineMessages.MapField<Int32, [Swift.UInt8]>(_in: _message, entries: _message.pointee.by_bytes, count: _message.pointee.n_by_bytes) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_bytes = map._typedEntries()
-            fields.pointee.n_by_bytes = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_bytes, count: fields.pointee.n_by_bytes, as: LifelineMessages.MapField<Int32, [Swift.UInt8]>.self)
-            (fields.pointee.by_bytes, fields.pointee.n_by_bytes) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_bytes = map._typedEntries()
-                _message.fields.pointee.n_by_bytes = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 14, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 14, of: Self._table] }
     }
 
     @inlinable public var byColor: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color> {
         _read { yield LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color>(_in: _message, entries: _message.pointee.by_color, count: _message.pointee.n_by_color) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_color = map._typedEntries()
-            fields.pointee.n_by_color = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_color, count: fields.pointee.n_by_color, as: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color>.self)
-            (fields.pointee.by_color, fields.pointee.n_by_color) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_color = map._typedEntries()
-                _message.fields.pointee.n_by_color = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 15, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 15, of: Self._table] }
     }
 
     @inlinable public var byPoint: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point> {
         _read { yield LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point>(_in: _message, entries: _message.pointee.by_point, count: _message.pointee.n_by_point) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.by_point = map._typedEntries()
-            fields.pointee.n_by_point = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.by_point, count: fields.pointee.n_by_point, as: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point>.self)
-            (fields.pointee.by_point, fields.pointee.n_by_point) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.by_point = map._typedEntries()
-                _message.fields.pointee.n_by_point = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 16, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 16, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__MapValues
@@ -1807,259 +970,80 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Scalars_Proto3_MapKeys: LifelineMessages.Message {
     @inlinable public var ofInt32: LifelineMessages.MapField<Int32, String> {
         _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.of_int32, count: _message.pointee.n_of_int32) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.of_int32 = map._typedEntries()
-            fields.pointee.n_of_int32 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.of_int32, count: fields.pointee.n_of_int32, as: LifelineMessages.MapField<Int32, String>.self)
-            (fields.pointee.of_int32, fields.pointee.n_of_int32) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.of_int32 = map._typedEntries()
-                _message.fields.pointee.n_of_int32 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     @inlinable public var ofInt64: LifelineMessages.MapField<Int64, String> {
         _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.pointee.of_int64, count: _message.pointee.n_of_int64) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.of_int64 = map._typedEntries()
-            fields.pointee.n_of_int64 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.of_int64, count: fields.pointee.n_of_int64, as: LifelineMessages.MapField<Int64, String>.self)
-            (fields.pointee.of_int64, fields.pointee.n_of_int64) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.of_int64 = map._typedEntries()
-                _message.fields.pointee.n_of_int64 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var ofUint32: LifelineMessages.MapField<UInt32, String> {
         _read { yield LifelineMessages.MapField<UInt32, String>(_in: _message, entries: _message.pointee.of_uint32, count: _message.pointee.n_of_uint32) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.of_uint32 = map._typedEntries()
-            fields.pointee.n_of_uint32 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.of_uint32, count: fields.pointee.n_of_uint32, as: LifelineMessages.MapField<UInt32, String>.self)
-            (fields.pointee.of_uint32, fields.pointee.n_of_uint32) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.of_uint32 = map._typedEntries()
-                _message.fields.pointee.n_of_uint32 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var ofUint64: LifelineMessages.MapField<UInt64, String> {
         _read { yield LifelineMessages.MapField<UInt64, String>(_in: _message, entries: _message.pointee.of_uint64, count: _message.pointee.n_of_uint64) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.of_uint64 = map._typedEntries()
-            fields.pointee.n_of_uint64 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.of_uint64, count: fields.pointee.n_of_uint64, as: LifelineMessages.MapField<UInt64, String>.self)
-            (fields.pointee.of_uint64, fields.pointee.n_of_uint64) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.of_uint64 = map._typedEntries()
-                _message.fields.pointee.n_of_uint64 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     @inlinable public var ofSint32: LifelineMessages.MapField<Int32, String> {
         _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.of_sint32, count: _message.pointee.n_of_sint32) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.of_sint32 = map._typedEntries()
-            fields.pointee.n_of_sint32 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.of_sint32, count: fields.pointee.n_of_sint32, as: LifelineMessages.MapField<Int32, String>.self)
-            (fields.pointee.of_sint32, fields.pointee.n_of_sint32) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.of_sint32 = map._typedEntries()
-                _message.fields.pointee.n_of_sint32 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var ofSint64: LifelineMessages.MapField<Int64, String> {
         _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.pointee.of_sint64, count: _message.pointee.n_of_sint64) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.of_sint64 = map._typedEntries()
-            fields.pointee.n_of_sint64 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.of_sint64, count: fields.pointee.n_of_sint64, as: LifelineMessages.MapField<Int64, String>.self)
-            (fields.pointee.of_sint64, fields.pointee.n_of_sint64) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.of_sint64 = map._typedEntries()
-                _message.fields.pointee.n_of_sint64 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 5, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     @inlinable public var ofFixed32: LifelineMessages.MapField<UInt32, String> {
         _read { yield LifelineMessages.MapField<UInt32, String>(_in: _message, entries: _message.pointee.of_fixed32, count: _message.pointee.n_of_fixed32) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.of_fixed32 = map._typedEntries()
-            fields.pointee.n_of_fixed32 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.of_fixed32, count: fields.pointee.n_of_fixed32, as: LifelineMessages.MapField<UInt32, String>.self)
-            (fields.pointee.of_fixed32, fields.pointee.n_of_fixed32) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.of_fixed32 = map._typedEntries()
-                _message.fields.pointee.n_of_fixed32 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 6, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
     @inlinable public var ofFixed64: LifelineMessages.MapField<UInt64, String> {
         _read { yield LifelineMessages.MapField<UInt64, String>(_in: _message, entries: _message.pointee.of_fixed64, count: _message.pointee.n_of_fixed64) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.of_fixed64 = map._typedEntries()
-            fields.pointee.n_of_fixed64 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.of_fixed64, count: fields.pointee.n_of_fixed64, as: LifelineMessages.MapField<UInt64, String>.self)
-            (fields.pointee.of_fixed64, fields.pointee.n_of_fixed64) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.of_fixed64 = map._typedEntries()
-                _message.fields.pointee.n_of_fixed64 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 7, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
     @inlinable public var ofSfixed32: LifelineMessages.MapField<Int32, String> {
         _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.of_sfixed32, count: _message.pointee.n_of_sfixed32) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.of_sfixed32 = map._typedEntries()
-            fields.pointee.n_of_sfixed32 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.of_sfixed32, count: fields.pointee.n_of_sfixed32, as: LifelineMessages.MapField<Int32, String>.self)
-            (fields.pointee.of_sfixed32, fields.pointee.n_of_sfixed32) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.of_sfixed32 = map._typedEntries()
-                _message.fields.pointee.n_of_sfixed32 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 8, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
     @inlinable public var ofSfixed64: LifelineMessages.MapField<Int64, String> {
         _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.pointee.of_sfixed64, count: _message.pointee.n_of_sfixed64) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.of_sfixed64 = map._typedEntries()
-            fields.pointee.n_of_sfixed64 = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.of_sfixed64, count: fields.pointee.n_of_sfixed64, as: LifelineMessages.MapField<Int64, String>.self)
-            (fields.pointee.of_sfixed64, fields.pointee.n_of_sfixed64) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.of_sfixed64 = map._typedEntries()
-                _message.fields.pointee.n_of_sfixed64 = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 9, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
     @inlinable public var ofBool: LifelineMessages.MapField<Bool, String> {
         _read { yield LifelineMessages.MapField<Bool, String>(_in: _message, entries: _message.pointee.of_bool, count: _message.pointee.n_of_bool) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.of_bool = map._typedEntries()
-            fields.pointee.n_of_bool = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.of_bool, count: fields.pointee.n_of_bool, as: LifelineMessages.MapField<Bool, String>.self)
-            (fields.pointee.of_bool, fields.pointee.n_of_bool) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.of_bool = map._typedEntries()
-                _message.fields.pointee.n_of_bool = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 10, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
     @inlinable public var ofString: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.of_string, count: _message.pointee.n_of_string) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.of_string = map._typedEntries()
-            fields.pointee.n_of_string = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.of_string, count: fields.pointee.n_of_string, as: LifelineMessages.MapField<String, String>.self)
-            (fields.pointee.of_string, fields.pointee.n_of_string) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.of_string = map._typedEntries()
-                _message.fields.pointee.n_of_string = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 11, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 11, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__MapKeys
@@ -2067,5 +1051,6 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 

@@ -6,15 +6,12 @@ public import Lifeline
 public import LifelineMessages
 public import LifelineWellKnownTypes
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public struct Test_Realistic_Chat_Person: LifelineMessages.Message {
     @inlinable public var id: String {
         get { _message.string(_message.pointee.id) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.id)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `id`, without a copy.
     @inlinable public func withIDUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -23,10 +20,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var displayName: String {
         get { _message.string(_message.pointee.display_name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.display_name)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `displayName`, without a copy.
     @inlinable public func withDisplayNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -35,22 +29,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var avatar: Google_Protobuf_StringValue {
         _read { yield Google_Protobuf_StringValue(_reading: _message.pointee.avatar, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.avatar = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.avatar == nil { fields.pointee.avatar = _message.create(Google_Protobuf_StringValue.self) }
-            let original = fields.pointee.avatar
-            var lent = _message.lend(original, as: Google_Protobuf_StringValue.self)
-            fields.pointee.avatar = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.avatar = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `avatar` is set.
     @inlinable public var hasAvatar: Bool { _message.pointee.avatar != nil }
@@ -62,6 +42,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Chat_Line: LifelineMessages.Message {
@@ -72,22 +53,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var author: Test_Realistic_Chat_Person {
         _read { yield Test_Realistic_Chat_Person(_reading: _message.pointee.author, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.author = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.author == nil { fields.pointee.author = _message.create(Test_Realistic_Chat_Person.self) }
-            let original = fields.pointee.author
-            var lent = _message.lend(original, as: Test_Realistic_Chat_Person.self)
-            fields.pointee.author = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.author = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `author` is set.
     @inlinable public var hasAuthor: Bool { _message.pointee.author != nil }
@@ -96,22 +63,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var time: Google_Protobuf_Timestamp {
         _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.time, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.time = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.time == nil { fields.pointee.time = _message.create(Google_Protobuf_Timestamp.self) }
-            let original = fields.pointee.time
-            var lent = _message.lend(original, as: Google_Protobuf_Timestamp.self)
-            fields.pointee.time = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.time = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `time` is set.
     @inlinable public var hasTime: Bool { _message.pointee.time != nil }
@@ -120,14 +73,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var text: String {
         get { _message.pointee.content_case.rawValue == 4 ? _message.string(_message.pointee.text) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.content_case.rawValue != 4 {
-                fields.pointee.text = _message.emptyBytes
-            }
-            fields.pointee.content_case.rawValue = 4
-            _message.assign(newValue, to: &fields.pointee.text)
-        }
+        set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -137,26 +83,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var picture: Test_Realistic_Chat_Line.Picture {
         _read { yield Test_Realistic_Chat_Line.Picture(_reading: _message.pointee.content_case.rawValue == 5 ? _message.pointee.picture : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.picture = _message.copy(newValue)
-            fields.pointee.content_case.rawValue = 5
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.content_case.rawValue != 5 {
-                fields.pointee.picture = _message.create(Test_Realistic_Chat_Line.Picture.self)
-                fields.pointee.content_case.rawValue = 5
-            }
-            let original = fields.pointee.picture
-            var lent = _message.lend(original, as: Test_Realistic_Chat_Line.Picture.self)
-            fields.pointee.picture = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.picture = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 4, of: Self._table] = newValue }
+        _modify { yield &_message[message: 4, of: Self._table] }
     }
 
     /// The number of the line that this one deletes.
@@ -171,23 +99,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var attachments: LifelineMessages.RepeatedField<Google_Protobuf_Any> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Any>(_in: _message, _message.pointee.attachments, count: _message.pointee.n_attachments) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.attachments = list._elements
-            fields.pointee.n_attachments = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.attachments, count: fields.pointee.n_attachments, of: Google_Protobuf_Any.self)
-            (fields.pointee.attachments, fields.pointee.n_attachments) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.attachments = list._elements
-                _message.fields.pointee.n_attachments = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 6, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
     @inlinable public var content: OneOf_Content? {
@@ -220,10 +133,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @frozen public struct Picture: LifelineMessages.Message {
         @inlinable public var thumbnail: [UInt8] {
             get { _message.bytes(_message.pointee.thumbnail) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.thumbnail)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the bytes of `thumbnail`, without a copy.
         @inlinable public func withThumbnailSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -232,10 +142,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
         @inlinable public var url: String {
             get { _message.string(_message.pointee.url) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.url)
-            }
+            set { _message.assign(newValue, to: 1, of: Self._table) }
         }
         /// Calls `body` with the text of `url`, without a copy.
         @inlinable public func withURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -257,6 +164,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Chat__Line
@@ -264,15 +172,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Chat_JoinRequest: LifelineMessages.Message {
     @inlinable public var room: String {
         get { _message.string(_message.pointee.room) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.room)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `room`, without a copy.
     @inlinable public func withRoomUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -281,22 +187,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var person: Test_Realistic_Chat_Person {
         _read { yield Test_Realistic_Chat_Person(_reading: _message.pointee.person, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.person = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.person == nil { fields.pointee.person = _message.create(Test_Realistic_Chat_Person.self) }
-            let original = fields.pointee.person
-            var lent = _message.lend(original, as: Test_Realistic_Chat_Person.self)
-            fields.pointee.person = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.person = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `person` is set.
     @inlinable public var hasPerson: Bool { _message.pointee.person != nil }
@@ -308,28 +200,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Chat_JoinReply: LifelineMessages.Message {
     @inlinable public var present: LifelineMessages.RepeatedField<Test_Realistic_Chat_Person> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Chat_Person>(_in: _message, _message.pointee.present, count: _message.pointee.n_present) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.present = list._elements
-            fields.pointee.n_present = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.present, count: fields.pointee.n_present, of: Test_Realistic_Chat_Person.self)
-            (fields.pointee.present, fields.pointee.n_present) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.present = list._elements
-                _message.fields.pointee.n_present = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     @inlinable public var lastNumber: UInt64 {
@@ -342,15 +220,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Chat_HistoryRequest: LifelineMessages.Message {
     @inlinable public var room: String {
         get { _message.string(_message.pointee.room) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.room)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `room`, without a copy.
     @inlinable public func withRoomUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -368,15 +244,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Chat_Signal: LifelineMessages.Message {
     @inlinable public var room: String {
         get { _message.string(_message.pointee.room) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.room)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `room`, without a copy.
     @inlinable public func withRoomUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -385,26 +259,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var line: Test_Realistic_Chat_Line {
         _read { yield Test_Realistic_Chat_Line(_reading: _message.pointee.signal_case.rawValue == 2 ? _message.pointee.line : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.line = _message.copy(newValue)
-            fields.pointee.signal_case.rawValue = 2
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.signal_case.rawValue != 2 {
-                fields.pointee.line = _message.create(Test_Realistic_Chat_Line.self)
-                fields.pointee.signal_case.rawValue = 2
-            }
-            let original = fields.pointee.line
-            var lent = _message.lend(original, as: Test_Realistic_Chat_Line.self)
-            fields.pointee.line = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.line = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
 
     /// The number of the last line that the person has seen.
@@ -446,15 +302,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Chat_Typing: LifelineMessages.Message {
     @inlinable public var room: String {
         get { _message.string(_message.pointee.room) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.room)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `room`, without a copy.
     @inlinable public func withRoomUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -471,15 +325,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Chat_Presence: LifelineMessages.Message {
     @inlinable public var room: String {
         get { _message.string(_message.pointee.room) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.room)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `room`, without a copy.
     @inlinable public func withRoomUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -488,22 +340,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var person: Test_Realistic_Chat_Person {
         _read { yield Test_Realistic_Chat_Person(_reading: _message.pointee.person, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.person = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.person == nil { fields.pointee.person = _message.create(Test_Realistic_Chat_Person.self) }
-            let original = fields.pointee.person
-            var lent = _message.lend(original, as: Test_Realistic_Chat_Person.self)
-            fields.pointee.person = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.person = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `person` is set.
     @inlinable public var hasPerson: Bool { _message.pointee.person != nil }
@@ -550,6 +388,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// A client of `test.realistic.chat.Chat`.

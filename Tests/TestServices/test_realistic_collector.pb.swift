@@ -5,19 +5,12 @@ public import CTestServices
 public import Lifeline
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public struct Test_Realistic_Collector_Value: LifelineMessages.Message {
     @inlinable public var stringValue: String {
         get { _message.pointee.value_case.rawValue == 1 ? _message.string(_message.pointee.string_value) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.value_case.rawValue != 1 {
-                fields.pointee.string_value = _message.emptyBytes
-            }
-            fields.pointee.value_case.rawValue = 1
-            _message.assign(newValue, to: &fields.pointee.string_value)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `stringValue`, without a copy.
     @inlinable public func withStringValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -54,62 +47,19 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var arrayValue: Test_Realistic_Collector_Values {
         _read { yield Test_Realistic_Collector_Values(_reading: _message.pointee.value_case.rawValue == 5 ? _message.pointee.array_value : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.array_value = _message.copy(newValue)
-            fields.pointee.value_case.rawValue = 5
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.value_case.rawValue != 5 {
-                fields.pointee.array_value = _message.create(Test_Realistic_Collector_Values.self)
-                fields.pointee.value_case.rawValue = 5
-            }
-            let original = fields.pointee.array_value
-            var lent = _message.lend(original, as: Test_Realistic_Collector_Values.self)
-            fields.pointee.array_value = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.array_value = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 4, of: Self._table] = newValue }
+        _modify { yield &_message[message: 4, of: Self._table] }
     }
 
     @inlinable public var mapValue: Test_Realistic_Collector_Attributes {
         _read { yield Test_Realistic_Collector_Attributes(_reading: _message.pointee.value_case.rawValue == 6 ? _message.pointee.map_value : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.map_value = _message.copy(newValue)
-            fields.pointee.value_case.rawValue = 6
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.value_case.rawValue != 6 {
-                fields.pointee.map_value = _message.create(Test_Realistic_Collector_Attributes.self)
-                fields.pointee.value_case.rawValue = 6
-            }
-            let original = fields.pointee.map_value
-            var lent = _message.lend(original, as: Test_Realistic_Collector_Attributes.self)
-            fields.pointee.map_value = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.map_value = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 5, of: Self._table] = newValue }
+        _modify { yield &_message[message: 5, of: Self._table] }
     }
 
     @inlinable public var bytesValue: [UInt8] {
         get { _message.pointee.value_case.rawValue == 7 ? _message.bytes(_message.pointee.bytes_value) : [] }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.value_case.rawValue != 7 {
-                fields.pointee.bytes_value = _message.emptyBytes
-            }
-            fields.pointee.value_case.rawValue = 7
-            _message.assign(newValue, to: &fields.pointee.bytes_value)
-        }
+        set { _message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Calls `body` with the bytes of `bytesValue`, without a copy.
     @inlinable public func withBytesValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -160,28 +110,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Collector_Values: LifelineMessages.Message {
     @inlinable public var values: LifelineMessages.RepeatedField<Test_Realistic_Collector_Value> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Value>(_in: _message, _message.pointee.values, count: _message.pointee.n_values) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.values = list._elements
-            fields.pointee.n_values = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.values, count: fields.pointee.n_values, of: Test_Realistic_Collector_Value.self)
-            (fields.pointee.values, fields.pointee.n_values) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.values = list._elements
-                _message.fields.pointee.n_values = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Values
@@ -189,28 +125,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Collector_Attributes: LifelineMessages.Message {
     @inlinable public var attributes: LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute>(_in: _message, _message.pointee.attributes, count: _message.pointee.n_attributes) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.attributes = list._elements
-            fields.pointee.n_attributes = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.attributes, count: fields.pointee.n_attributes, of: Test_Realistic_Collector_Attribute.self)
-            (fields.pointee.attributes, fields.pointee.n_attributes) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.attributes = list._elements
-                _message.fields.pointee.n_attributes = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Attributes
@@ -218,15 +140,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Collector_Attribute: LifelineMessages.Message {
     @inlinable public var key: String {
         get { _message.string(_message.pointee.key) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.key)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `key`, without a copy.
     @inlinable public func withKeyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -235,22 +155,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var value: Test_Realistic_Collector_Value {
         _read { yield Test_Realistic_Collector_Value(_reading: _message.pointee.value, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.value = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.value == nil { fields.pointee.value = _message.create(Test_Realistic_Collector_Value.self) }
-            let original = fields.pointee.value
-            var lent = _message.lend(original, as: Test_Realistic_Collector_Value.self)
-            fields.pointee.value = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.value = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `value` is set.
     @inlinable public var hasValue: Bool { _message.pointee.value != nil }
@@ -262,28 +168,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Collector_Resource: LifelineMessages.Message {
     @inlinable public var attributes: LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute>(_in: _message, _message.pointee.attributes, count: _message.pointee.n_attributes) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.attributes = list._elements
-            fields.pointee.n_attributes = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.attributes, count: fields.pointee.n_attributes, of: Test_Realistic_Collector_Attribute.self)
-            (fields.pointee.attributes, fields.pointee.n_attributes) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.attributes = list._elements
-                _message.fields.pointee.n_attributes = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     @inlinable public var droppedAttributesCount: UInt32 {
@@ -296,15 +188,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Collector_Scope: LifelineMessages.Message {
     @inlinable public var name: String {
         get { _message.string(_message.pointee.name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -313,10 +203,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var version: String {
         get { _message.string(_message.pointee.version) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.version)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `version`, without a copy.
     @inlinable public func withVersionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -328,15 +215,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Collector_Span: LifelineMessages.Message {
     @inlinable public var traceID: [UInt8] {
         get { _message.bytes(_message.pointee.trace_id) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.trace_id)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `traceID`, without a copy.
     @inlinable public func withTraceIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -345,10 +230,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var spanID: [UInt8] {
         get { _message.bytes(_message.pointee.span_id) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.span_id)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `spanID`, without a copy.
     @inlinable public func withSpanIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -357,10 +239,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var traceState: String {
         get { _message.string(_message.pointee.trace_state) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.trace_state)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `traceState`, without a copy.
     @inlinable public func withTraceStateUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -369,10 +248,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var parentSpanID: [UInt8] {
         get { _message.bytes(_message.pointee.parent_span_id) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.parent_span_id)
-        }
+        set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the bytes of `parentSpanID`, without a copy.
     @inlinable public func withParentSpanIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -381,10 +257,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var name: String {
         get { _message.string(_message.pointee.name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -408,85 +281,26 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var attributes: LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute>(_in: _message, _message.pointee.attributes, count: _message.pointee.n_attributes) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.attributes = list._elements
-            fields.pointee.n_attributes = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.attributes, count: fields.pointee.n_attributes, of: Test_Realistic_Collector_Attribute.self)
-            (fields.pointee.attributes, fields.pointee.n_attributes) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.attributes = list._elements
-                _message.fields.pointee.n_attributes = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 8, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
     @inlinable public var events: LifelineMessages.RepeatedField<Test_Realistic_Collector_Span.Event> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Span.Event>(_in: _message, _message.pointee.events, count: _message.pointee.n_events) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.events = list._elements
-            fields.pointee.n_events = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.events, count: fields.pointee.n_events, of: Test_Realistic_Collector_Span.Event.self)
-            (fields.pointee.events, fields.pointee.n_events) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.events = list._elements
-                _message.fields.pointee.n_events = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 9, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
     @inlinable public var links: LifelineMessages.RepeatedField<Test_Realistic_Collector_Span.Link> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Span.Link>(_in: _message, _message.pointee.links, count: _message.pointee.n_links) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.links = list._elements
-            fields.pointee.n_links = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.links, count: fields.pointee.n_links, of: Test_Realistic_Collector_Span.Link.self)
-            (fields.pointee.links, fields.pointee.n_links) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.links = list._elements
-                _message.fields.pointee.n_links = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 10, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
     @inlinable public var status: Test_Realistic_Collector_Status {
         _read { yield Test_Realistic_Collector_Status(_reading: _message.pointee.status, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.status = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.status == nil { fields.pointee.status = _message.create(Test_Realistic_Collector_Status.self) }
-            let original = fields.pointee.status
-            var lent = _message.lend(original, as: Test_Realistic_Collector_Status.self)
-            fields.pointee.status = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.status = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 11, of: Self._table] = newValue }
+        _modify { yield &_message[message: 11, of: Self._table] }
     }
     /// Whether `status` is set.
     @inlinable public var hasStatus: Bool { _message.pointee.status != nil }
@@ -539,10 +353,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
         @inlinable public var name: String {
             get { _message.string(_message.pointee.name) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.name)
-            }
+            set { _message.assign(newValue, to: 1, of: Self._table) }
         }
         /// Calls `body` with the text of `name`, without a copy.
         @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -551,23 +362,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
         @inlinable public var attributes: LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute> {
             _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute>(_in: _message, _message.pointee.attributes, count: _message.pointee.n_attributes) }
-            set {
-                let fields = _mutableFields()
-                let list = _message.copy(newValue)
-                fields.pointee.attributes = list._elements
-                fields.pointee.n_attributes = list.count
-            }
-            _modify {
-                let fields = _mutableFields()
-                var list = _message.lend(fields.pointee.attributes, count: fields.pointee.n_attributes, of: Test_Realistic_Collector_Attribute.self)
-                (fields.pointee.attributes, fields.pointee.n_attributes) = (nil, 0)
-                defer {
-                    _message.settle(&list, as: Self._table)
-                    _message.fields.pointee.attributes = list._elements
-                    _message.fields.pointee.n_attributes = list.count
-                }
-                yield &list
-            }
+            set { _message[collection: 2, of: Self._table] = newValue }
+            _modify { yield &_message[collection: 2, of: Self._table] }
         }
 
         public typealias _Fields = CTestServices.Test__Realistic__Collector__Span__EventX1d5e285a
@@ -575,15 +371,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct Link: LifelineMessages.Message {
         @inlinable public var traceID: [UInt8] {
             get { _message.bytes(_message.pointee.trace_id) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.trace_id)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the bytes of `traceID`, without a copy.
         @inlinable public func withTraceIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -592,10 +386,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
         @inlinable public var spanID: [UInt8] {
             get { _message.bytes(_message.pointee.span_id) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.span_id)
-            }
+            set { _message.assign(newValue, to: 1, of: Self._table) }
         }
         /// Calls `body` with the bytes of `spanID`, without a copy.
         @inlinable public func withSpanIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -607,6 +398,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Span
@@ -614,15 +406,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Collector_Status: LifelineMessages.Message {
     @inlinable public var message: String {
         get { _message.string(_message.pointee.message) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.message)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `message`, without a copy.
     @inlinable public func withMessageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -669,27 +459,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Collector_ScopeSpans: LifelineMessages.Message {
     @inlinable public var scope: Test_Realistic_Collector_Scope {
         _read { yield Test_Realistic_Collector_Scope(_reading: _message.pointee.scope, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.scope = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.scope == nil { fields.pointee.scope = _message.create(Test_Realistic_Collector_Scope.self) }
-            let original = fields.pointee.scope
-            var lent = _message.lend(original, as: Test_Realistic_Collector_Scope.self)
-            fields.pointee.scope = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.scope = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `scope` is set.
     @inlinable public var hasScope: Bool { _message.pointee.scope != nil }
@@ -698,31 +475,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var spans: LifelineMessages.RepeatedField<Test_Realistic_Collector_Span> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Span>(_in: _message, _message.pointee.spans, count: _message.pointee.n_spans) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.spans = list._elements
-            fields.pointee.n_spans = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.spans, count: fields.pointee.n_spans, of: Test_Realistic_Collector_Span.self)
-            (fields.pointee.spans, fields.pointee.n_spans) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.spans = list._elements
-                _message.fields.pointee.n_spans = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var schemaURL: String {
         get { _message.string(_message.pointee.schema_url) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.schema_url)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `schemaURL`, without a copy.
     @inlinable public func withSchemaURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -734,27 +493,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Collector_ResourceSpans: LifelineMessages.Message {
     @inlinable public var resource: Test_Realistic_Collector_Resource {
         _read { yield Test_Realistic_Collector_Resource(_reading: _message.pointee.resource, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.resource = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.resource == nil { fields.pointee.resource = _message.create(Test_Realistic_Collector_Resource.self) }
-            let original = fields.pointee.resource
-            var lent = _message.lend(original, as: Test_Realistic_Collector_Resource.self)
-            fields.pointee.resource = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.resource = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `resource` is set.
     @inlinable public var hasResource: Bool { _message.pointee.resource != nil }
@@ -763,31 +509,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var scopeSpans: LifelineMessages.RepeatedField<Test_Realistic_Collector_ScopeSpans> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_ScopeSpans>(_in: _message, _message.pointee.scope_spans, count: _message.pointee.n_scope_spans) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.scope_spans = list._elements
-            fields.pointee.n_scope_spans = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.scope_spans, count: fields.pointee.n_scope_spans, of: Test_Realistic_Collector_ScopeSpans.self)
-            (fields.pointee.scope_spans, fields.pointee.n_scope_spans) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.scope_spans = list._elements
-                _message.fields.pointee.n_scope_spans = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var schemaURL: String {
         get { _message.string(_message.pointee.schema_url) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.schema_url)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `schemaURL`, without a copy.
     @inlinable public func withSchemaURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -799,28 +527,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Collector_ExportTracesRequest: LifelineMessages.Message {
     @inlinable public var resourceSpans: LifelineMessages.RepeatedField<Test_Realistic_Collector_ResourceSpans> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_ResourceSpans>(_in: _message, _message.pointee.resource_spans, count: _message.pointee.n_resource_spans) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.resource_spans = list._elements
-            fields.pointee.n_resource_spans = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.resource_spans, count: fields.pointee.n_resource_spans, of: Test_Realistic_Collector_ResourceSpans.self)
-            (fields.pointee.resource_spans, fields.pointee.n_resource_spans) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.resource_spans = list._elements
-                _message.fields.pointee.n_resource_spans = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__ExportTracesRequest
@@ -828,27 +542,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Collector_ExportTracesReply: LifelineMessages.Message {
     @inlinable public var partialSuccess: Test_Realistic_Collector_PartialSuccess {
         _read { yield Test_Realistic_Collector_PartialSuccess(_reading: _message.pointee.partial_success, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.partial_success = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.partial_success == nil { fields.pointee.partial_success = _message.create(Test_Realistic_Collector_PartialSuccess.self) }
-            let original = fields.pointee.partial_success
-            var lent = _message.lend(original, as: Test_Realistic_Collector_PartialSuccess.self)
-            fields.pointee.partial_success = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.partial_success = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `partialSuccess` is set.
     @inlinable public var hasPartialSuccess: Bool { _message.pointee.partial_success != nil }
@@ -860,6 +561,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Collector_PartialSuccess: LifelineMessages.Message {
@@ -870,10 +572,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var errorMessage: String {
         get { _message.string(_message.pointee.error_message) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.error_message)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `errorMessage`, without a copy.
     @inlinable public func withErrorMessageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -885,28 +584,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Collector_DataPoint: LifelineMessages.Message {
     @inlinable public var attributes: LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute>(_in: _message, _message.pointee.attributes, count: _message.pointee.n_attributes) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.attributes = list._elements
-            fields.pointee.n_attributes = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.attributes, count: fields.pointee.n_attributes, of: Test_Realistic_Collector_Attribute.self)
-            (fields.pointee.attributes, fields.pointee.n_attributes) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.attributes = list._elements
-                _message.fields.pointee.n_attributes = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var startTimeUnixNano: UInt64 {
@@ -965,49 +650,20 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Collector_Histogram: LifelineMessages.Message {
     @inlinable public var bucketCounts: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.bucket_counts, count: _message.pointee.n_bucket_counts) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.bucket_counts = list._elements
-            fields.pointee.n_bucket_counts = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.bucket_counts, count: fields.pointee.n_bucket_counts, of: UInt64.self)
-            (fields.pointee.bucket_counts, fields.pointee.n_bucket_counts) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.bucket_counts = list._elements
-                _message.fields.pointee.n_bucket_counts = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var explicitBounds: LifelineMessages.RepeatedField<Double> {
         _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.explicit_bounds, count: _message.pointee.n_explicit_bounds) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.explicit_bounds = list._elements
-            fields.pointee.n_explicit_bounds = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.explicit_bounds, count: fields.pointee.n_explicit_bounds, of: Double.self)
-            (fields.pointee.explicit_bounds, fields.pointee.n_explicit_bounds) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.explicit_bounds = list._elements
-                _message.fields.pointee.n_explicit_bounds = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var sum: Double {
@@ -1028,15 +684,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Collector_Metric: LifelineMessages.Message {
     @inlinable public var name: String {
         get { _message.string(_message.pointee.name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1045,10 +699,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var unit: String {
         get { _message.string(_message.pointee.unit) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.unit)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `unit`, without a copy.
     @inlinable public func withUnitUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1057,50 +708,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var counter: Test_Realistic_Collector_DataPoint {
         _read { yield Test_Realistic_Collector_DataPoint(_reading: _message.pointee.data_case.rawValue == 5 ? _message.pointee.counter : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.counter = _message.copy(newValue)
-            fields.pointee.data_case.rawValue = 5
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.data_case.rawValue != 5 {
-                fields.pointee.counter = _message.create(Test_Realistic_Collector_DataPoint.self)
-                fields.pointee.data_case.rawValue = 5
-            }
-            let original = fields.pointee.counter
-            var lent = _message.lend(original, as: Test_Realistic_Collector_DataPoint.self)
-            fields.pointee.counter = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.counter = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
 
     @inlinable public var histogram: Test_Realistic_Collector_Histogram {
         _read { yield Test_Realistic_Collector_Histogram(_reading: _message.pointee.data_case.rawValue == 9 ? _message.pointee.histogram : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.histogram = _message.copy(newValue)
-            fields.pointee.data_case.rawValue = 9
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.data_case.rawValue != 9 {
-                fields.pointee.histogram = _message.create(Test_Realistic_Collector_Histogram.self)
-                fields.pointee.data_case.rawValue = 9
-            }
-            let original = fields.pointee.histogram
-            var lent = _message.lend(original, as: Test_Realistic_Collector_Histogram.self)
-            fields.pointee.histogram = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.histogram = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 3, of: Self._table] = newValue }
+        _modify { yield &_message[message: 3, of: Self._table] }
     }
 
     @inlinable public var data: OneOf_Data? {
@@ -1131,27 +746,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Collector_ExportMetricsRequest: LifelineMessages.Message {
     @inlinable public var resource: Test_Realistic_Collector_Resource {
         _read { yield Test_Realistic_Collector_Resource(_reading: _message.pointee.resource, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.resource = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.resource == nil { fields.pointee.resource = _message.create(Test_Realistic_Collector_Resource.self) }
-            let original = fields.pointee.resource
-            var lent = _message.lend(original, as: Test_Realistic_Collector_Resource.self)
-            fields.pointee.resource = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.resource = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `resource` is set.
     @inlinable public var hasResource: Bool { _message.pointee.resource != nil }
@@ -1160,23 +762,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var metrics: LifelineMessages.RepeatedField<Test_Realistic_Collector_Metric> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Metric>(_in: _message, _message.pointee.metrics, count: _message.pointee.n_metrics) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.metrics = list._elements
-            fields.pointee.n_metrics = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.metrics, count: fields.pointee.n_metrics, of: Test_Realistic_Collector_Metric.self)
-            (fields.pointee.metrics, fields.pointee.n_metrics) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.metrics = list._elements
-                _message.fields.pointee.n_metrics = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__ExportMetricsRequest
@@ -1184,27 +771,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Collector_ExportMetricsReply: LifelineMessages.Message {
     @inlinable public var partialSuccess: Test_Realistic_Collector_PartialSuccess {
         _read { yield Test_Realistic_Collector_PartialSuccess(_reading: _message.pointee.partial_success, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.partial_success = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.partial_success == nil { fields.pointee.partial_success = _message.create(Test_Realistic_Collector_PartialSuccess.self) }
-            let original = fields.pointee.partial_success
-            var lent = _message.lend(original, as: Test_Realistic_Collector_PartialSuccess.self)
-            fields.pointee.partial_success = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.partial_success = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `partialSuccess` is set.
     @inlinable public var hasPartialSuccess: Bool { _message.pointee.partial_success != nil }
@@ -1216,6 +790,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// A batch of one stream, which later batches may refer to.
@@ -1227,22 +802,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var traces: Test_Realistic_Collector_ExportTracesRequest {
         _read { yield Test_Realistic_Collector_ExportTracesRequest(_reading: _message.pointee.traces, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.traces = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.traces == nil { fields.pointee.traces = _message.create(Test_Realistic_Collector_ExportTracesRequest.self) }
-            let original = fields.pointee.traces
-            var lent = _message.lend(original, as: Test_Realistic_Collector_ExportTracesRequest.self)
-            fields.pointee.traces = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.traces = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `traces` is set.
     @inlinable public var hasTraces: Bool { _message.pointee.traces != nil }
@@ -1254,6 +815,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Collector_BatchStatus: LifelineMessages.Message {
@@ -1264,22 +826,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var status: Test_Realistic_Collector_Status {
         _read { yield Test_Realistic_Collector_Status(_reading: _message.pointee.status, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.status = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.status == nil { fields.pointee.status = _message.create(Test_Realistic_Collector_Status.self) }
-            let original = fields.pointee.status
-            var lent = _message.lend(original, as: Test_Realistic_Collector_Status.self)
-            fields.pointee.status = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.status = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `status` is set.
     @inlinable public var hasStatus: Bool { _message.pointee.status != nil }
@@ -1291,6 +839,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// A client of `test.realistic.collector.TraceCollector`.

@@ -6,15 +6,12 @@ public import Lifeline
 public import LifelineMessages
 public import LifelineWellKnownTypes
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public struct Test_Realistic_Pubsub_Topic: LifelineMessages.Message {
     @inlinable public var name: String {
         get { _message.string(_message.pointee.name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -23,43 +20,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var labels: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.labels, count: _message.pointee.n_labels) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.labels = map._typedEntries()
-            fields.pointee.n_labels = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.labels, count: fields.pointee.n_labels, as: LifelineMessages.MapField<String, String>.self)
-            (fields.pointee.labels, fields.pointee.n_labels) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.labels = map._typedEntries()
-                _message.fields.pointee.n_labels = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var retention: Google_Protobuf_Duration {
         _read { yield Google_Protobuf_Duration(_reading: _message.pointee.retention, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.retention = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.retention == nil { fields.pointee.retention = _message.create(Google_Protobuf_Duration.self) }
-            let original = fields.pointee.retention
-            var lent = _message.lend(original, as: Google_Protobuf_Duration.self)
-            fields.pointee.retention = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.retention = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `retention` is set.
     @inlinable public var hasRetention: Bool { _message.pointee.retention != nil }
@@ -71,27 +39,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Pubsub_UpdateTopicRequest: LifelineMessages.Message {
     @inlinable public var topic: Test_Realistic_Pubsub_Topic {
         _read { yield Test_Realistic_Pubsub_Topic(_reading: _message.pointee.topic, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.topic = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.topic == nil { fields.pointee.topic = _message.create(Test_Realistic_Pubsub_Topic.self) }
-            let original = fields.pointee.topic
-            var lent = _message.lend(original, as: Test_Realistic_Pubsub_Topic.self)
-            fields.pointee.topic = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.topic = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `topic` is set.
     @inlinable public var hasTopic: Bool { _message.pointee.topic != nil }
@@ -100,22 +55,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var mask: Google_Protobuf_FieldMask {
         _read { yield Google_Protobuf_FieldMask(_reading: _message.pointee.mask, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.mask = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.mask == nil { fields.pointee.mask = _message.create(Google_Protobuf_FieldMask.self) }
-            let original = fields.pointee.mask
-            var lent = _message.lend(original, as: Google_Protobuf_FieldMask.self)
-            fields.pointee.mask = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.mask = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `mask` is set.
     @inlinable public var hasMask: Bool { _message.pointee.mask != nil }
@@ -127,15 +68,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Pubsub_ListTopicsRequest: LifelineMessages.Message {
     @inlinable public var project: String {
         get { _message.string(_message.pointee.project) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.project)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `project`, without a copy.
     @inlinable public func withProjectUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -149,10 +88,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var pageToken: String {
         get { _message.string(_message.pointee.page_token) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.page_token)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `pageToken`, without a copy.
     @inlinable public func withPageTokenUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -164,36 +100,19 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Pubsub_ListTopicsReply: LifelineMessages.Message {
     @inlinable public var topics: LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Topic> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Topic>(_in: _message, _message.pointee.topics, count: _message.pointee.n_topics) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.topics = list._elements
-            fields.pointee.n_topics = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.topics, count: fields.pointee.n_topics, of: Test_Realistic_Pubsub_Topic.self)
-            (fields.pointee.topics, fields.pointee.n_topics) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.topics = list._elements
-                _message.fields.pointee.n_topics = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     @inlinable public var nextPageToken: String {
         get { _message.string(_message.pointee.next_page_token) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.next_page_token)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `nextPageToken`, without a copy.
     @inlinable public func withNextPageTokenUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -205,15 +124,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Pubsub_DeleteTopicRequest: LifelineMessages.Message {
     @inlinable public var name: String {
         get { _message.string(_message.pointee.name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -225,15 +142,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Pubsub_Message: LifelineMessages.Message {
     @inlinable public var data: [UInt8] {
         get { _message.bytes(_message.pointee.data) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.data)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `data`, without a copy.
     @inlinable public func withDataSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -242,31 +157,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var attributes: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.attributes, count: _message.pointee.n_attributes) }
-        set {
-            let fields = _mutableFields()
-            let map = _message.copy(newValue)
-            fields.pointee.attributes = map._typedEntries()
-            fields.pointee.n_attributes = map.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var map = _message.lend(entries: fields.pointee.attributes, count: fields.pointee.n_attributes, as: LifelineMessages.MapField<String, String>.self)
-            (fields.pointee.attributes, fields.pointee.n_attributes) = (nil, 0)
-            defer {
-                _message.settle(&map, as: Self._table)
-                _message.fields.pointee.attributes = map._typedEntries()
-                _message.fields.pointee.n_attributes = map.count
-            }
-            yield &map
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var id: String {
         get { _message.string(_message.pointee.id) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.id)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `id`, without a copy.
     @inlinable public func withIDUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -275,22 +172,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var published: Google_Protobuf_Timestamp {
         _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.published, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.published = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.published == nil { fields.pointee.published = _message.create(Google_Protobuf_Timestamp.self) }
-            let original = fields.pointee.published
-            var lent = _message.lend(original, as: Google_Protobuf_Timestamp.self)
-            fields.pointee.published = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.published = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 3, of: Self._table] = newValue }
+        _modify { yield &_message[message: 3, of: Self._table] }
     }
     /// Whether `published` is set.
     @inlinable public var hasPublished: Bool { _message.pointee.published != nil }
@@ -300,10 +183,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// Messages with one key are delivered in their order.
     @inlinable public var orderingKey: String {
         get { _message.string(_message.pointee.ordering_key) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.ordering_key)
-        }
+        set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `orderingKey`, without a copy.
     @inlinable public func withOrderingKeyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -315,15 +195,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Pubsub_PublishRequest: LifelineMessages.Message {
     @inlinable public var topic: String {
         get { _message.string(_message.pointee.topic) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.topic)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `topic`, without a copy.
     @inlinable public func withTopicUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -332,23 +210,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var messages: LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Message> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Message>(_in: _message, _message.pointee.messages, count: _message.pointee.n_messages) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.messages = list._elements
-            fields.pointee.n_messages = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.messages, count: fields.pointee.n_messages, of: Test_Realistic_Pubsub_Message.self)
-            (fields.pointee.messages, fields.pointee.n_messages) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.messages = list._elements
-                _message.fields.pointee.n_messages = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__PublishRequest
@@ -356,28 +219,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Pubsub_PublishReply: LifelineMessages.Message {
     @inlinable public var ids: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.ids, count: _message.pointee.n_ids) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.ids = list._elements
-            fields.pointee.n_ids = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.ids, count: fields.pointee.n_ids, of: String.self)
-            (fields.pointee.ids, fields.pointee.n_ids) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.ids = list._elements
-                _message.fields.pointee.n_ids = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__PublishReply
@@ -385,15 +234,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Pubsub_Subscription: LifelineMessages.Message {
     @inlinable public var name: String {
         get { _message.string(_message.pointee.name) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.name)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
     @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -402,10 +249,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var topic: String {
         get { _message.string(_message.pointee.topic) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.topic)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `topic`, without a copy.
     @inlinable public func withTopicUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -422,15 +266,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Pubsub_Delivery: LifelineMessages.Message {
     @inlinable public var acknowledgementID: String {
         get { _message.string(_message.pointee.acknowledgement_id) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.acknowledgement_id)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `acknowledgementID`, without a copy.
     @inlinable public func withAcknowledgementIDUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -439,22 +281,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var message: Test_Realistic_Pubsub_Message {
         _read { yield Test_Realistic_Pubsub_Message(_reading: _message.pointee.message, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.message = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.message == nil { fields.pointee.message = _message.create(Test_Realistic_Pubsub_Message.self) }
-            let original = fields.pointee.message
-            var lent = _message.lend(original, as: Test_Realistic_Pubsub_Message.self)
-            fields.pointee.message = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.message = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `message` is set.
     @inlinable public var hasMessage: Bool { _message.pointee.message != nil }
@@ -479,15 +307,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Pubsub_PullRequest: LifelineMessages.Message {
     @inlinable public var subscription: String {
         get { _message.string(_message.pointee.subscription) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.subscription)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `subscription`, without a copy.
     @inlinable public func withSubscriptionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -504,28 +330,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Pubsub_PullReply: LifelineMessages.Message {
     @inlinable public var deliveries: LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Delivery> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Delivery>(_in: _message, _message.pointee.deliveries, count: _message.pointee.n_deliveries) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.deliveries = list._elements
-            fields.pointee.n_deliveries = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.deliveries, count: fields.pointee.n_deliveries, of: Test_Realistic_Pubsub_Delivery.self)
-            (fields.pointee.deliveries, fields.pointee.n_deliveries) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.deliveries = list._elements
-                _message.fields.pointee.n_deliveries = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__PullReply
@@ -533,15 +345,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Pubsub_AcknowledgeRequest: LifelineMessages.Message {
     @inlinable public var subscription: String {
         get { _message.string(_message.pointee.subscription) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.subscription)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `subscription`, without a copy.
     @inlinable public func withSubscriptionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -550,23 +360,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var acknowledgementIds: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.acknowledgement_ids, count: _message.pointee.n_acknowledgement_ids) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.acknowledgement_ids = list._elements
-            fields.pointee.n_acknowledgement_ids = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.acknowledgement_ids, count: fields.pointee.n_acknowledgement_ids, of: String.self)
-            (fields.pointee.acknowledgement_ids, fields.pointee.n_acknowledgement_ids) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.acknowledgement_ids = list._elements
-                _message.fields.pointee.n_acknowledgement_ids = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__AcknowledgeRequest
@@ -574,16 +369,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Pubsub_StreamingPullRequest: LifelineMessages.Message {
     /// In the first request only.
     @inlinable public var subscription: String {
         get { _message.string(_message.pointee.subscription) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.subscription)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `subscription`, without a copy.
     @inlinable public func withSubscriptionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -592,66 +385,21 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var acknowledgementIds: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.acknowledgement_ids, count: _message.pointee.n_acknowledgement_ids) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.acknowledgement_ids = list._elements
-            fields.pointee.n_acknowledgement_ids = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.acknowledgement_ids, count: fields.pointee.n_acknowledgement_ids, of: String.self)
-            (fields.pointee.acknowledgement_ids, fields.pointee.n_acknowledgement_ids) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.acknowledgement_ids = list._elements
-                _message.fields.pointee.n_acknowledgement_ids = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     /// How long each of these messages may stay without an acknowledgement.
     @inlinable public var extendedSeconds: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.extended_seconds, count: _message.pointee.n_extended_seconds) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.extended_seconds = list._elements
-            fields.pointee.n_extended_seconds = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.extended_seconds, count: fields.pointee.n_extended_seconds, of: Int32.self)
-            (fields.pointee.extended_seconds, fields.pointee.n_extended_seconds) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.extended_seconds = list._elements
-                _message.fields.pointee.n_extended_seconds = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     @inlinable public var extendedIds: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.extended_ids, count: _message.pointee.n_extended_ids) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.extended_ids = list._elements
-            fields.pointee.n_extended_ids = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.extended_ids, count: fields.pointee.n_extended_ids, of: String.self)
-            (fields.pointee.extended_ids, fields.pointee.n_extended_ids) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.extended_ids = list._elements
-                _message.fields.pointee.n_extended_ids = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 3, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__StreamingPullRequest
@@ -659,28 +407,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Pubsub_StreamingPullReply: LifelineMessages.Message {
     @inlinable public var deliveries: LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Delivery> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Delivery>(_in: _message, _message.pointee.deliveries, count: _message.pointee.n_deliveries) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.deliveries = list._elements
-            fields.pointee.n_deliveries = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.deliveries, count: fields.pointee.n_deliveries, of: Test_Realistic_Pubsub_Delivery.self)
-            (fields.pointee.deliveries, fields.pointee.n_deliveries) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.deliveries = list._elements
-                _message.fields.pointee.n_deliveries = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__StreamingPullReply
@@ -688,6 +422,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// A client of `test.realistic.pubsub.Publisher`.

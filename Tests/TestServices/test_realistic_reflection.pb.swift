@@ -5,16 +5,13 @@ public import CTestServices
 public import Lifeline
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public struct Test_Realistic_Reflection_Inquiry: LifelineMessages.Message {
     /// The host for which the caller asks, where a server has several.
     @inlinable public var host: String {
         get { _message.string(_message.pointee.host) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.host)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `host`, without a copy.
     @inlinable public func withHostUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -24,14 +21,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// A file's path, as imports name it.
     @inlinable public var fileByName: String {
         get { _message.pointee.question_case.rawValue == 3 ? _message.string(_message.pointee.file_by_name) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.question_case.rawValue != 3 {
-                fields.pointee.file_by_name = _message.emptyBytes
-            }
-            fields.pointee.question_case.rawValue = 3
-            _message.assign(newValue, to: &fields.pointee.file_by_name)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `fileByName`, without a copy.
     @inlinable public func withFileByNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -42,14 +32,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The file that declares a service, a method or a type, by its full name.
     @inlinable public var fileContaining: String {
         get { _message.pointee.question_case.rawValue == 4 ? _message.string(_message.pointee.file_containing) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.question_case.rawValue != 4 {
-                fields.pointee.file_containing = _message.emptyBytes
-            }
-            fields.pointee.question_case.rawValue = 4
-            _message.assign(newValue, to: &fields.pointee.file_containing)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `fileContaining`, without a copy.
     @inlinable public func withFileContainingUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -59,38 +42,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var fileWithExtension: Test_Realistic_Reflection_FieldOfType {
         _read { yield Test_Realistic_Reflection_FieldOfType(_reading: _message.pointee.question_case.rawValue == 5 ? _message.pointee.file_with_extension : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.file_with_extension = _message.copy(newValue)
-            fields.pointee.question_case.rawValue = 5
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.question_case.rawValue != 5 {
-                fields.pointee.file_with_extension = _message.create(Test_Realistic_Reflection_FieldOfType.self)
-                fields.pointee.question_case.rawValue = 5
-            }
-            let original = fields.pointee.file_with_extension
-            var lent = _message.lend(original, as: Test_Realistic_Reflection_FieldOfType.self)
-            fields.pointee.file_with_extension = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.file_with_extension = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 3, of: Self._table] = newValue }
+        _modify { yield &_message[message: 3, of: Self._table] }
     }
 
     @inlinable public var extensionNumbersOf: String {
         get { _message.pointee.question_case.rawValue == 6 ? _message.string(_message.pointee.extension_numbers_of) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.question_case.rawValue != 6 {
-                fields.pointee.extension_numbers_of = _message.emptyBytes
-            }
-            fields.pointee.question_case.rawValue = 6
-            _message.assign(newValue, to: &fields.pointee.extension_numbers_of)
-        }
+        set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `extensionNumbersOf`, without a copy.
     @inlinable public func withExtensionNumbersOfUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -101,14 +59,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// All services. The value says nothing.
     @inlinable public var list: String {
         get { _message.pointee.question_case.rawValue == 7 ? _message.string(_message.pointee.list) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.question_case.rawValue != 7 {
-                fields.pointee.list = _message.emptyBytes
-            }
-            fields.pointee.question_case.rawValue = 7
-            _message.assign(newValue, to: &fields.pointee.list)
-        }
+        set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Calls `body` with the text of `list`, without a copy.
     @inlinable public func withListUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -156,15 +107,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Reflection_FieldOfType: LifelineMessages.Message {
     @inlinable public var containingType: String {
         get { _message.string(_message.pointee.containing_type) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.containing_type)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `containingType`, without a copy.
     @inlinable public func withContainingTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -181,15 +130,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Reflection_Finding: LifelineMessages.Message {
     @inlinable public var host: String {
         get { _message.string(_message.pointee.host) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.host)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `host`, without a copy.
     @inlinable public func withHostUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -199,22 +146,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The question that this answers.
     @inlinable public var inquiry: Test_Realistic_Reflection_Inquiry {
         _read { yield Test_Realistic_Reflection_Inquiry(_reading: _message.pointee.inquiry, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.inquiry = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.inquiry == nil { fields.pointee.inquiry = _message.create(Test_Realistic_Reflection_Inquiry.self) }
-            let original = fields.pointee.inquiry
-            var lent = _message.lend(original, as: Test_Realistic_Reflection_Inquiry.self)
-            fields.pointee.inquiry = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.inquiry = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `inquiry` is set.
     @inlinable public var hasInquiry: Bool { _message.pointee.inquiry != nil }
@@ -223,98 +156,26 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var files: Test_Realistic_Reflection_Files {
         _read { yield Test_Realistic_Reflection_Files(_reading: _message.pointee.answer_case.rawValue == 4 ? _message.pointee.files : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.files = _message.copy(newValue)
-            fields.pointee.answer_case.rawValue = 4
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.answer_case.rawValue != 4 {
-                fields.pointee.files = _message.create(Test_Realistic_Reflection_Files.self)
-                fields.pointee.answer_case.rawValue = 4
-            }
-            let original = fields.pointee.files
-            var lent = _message.lend(original, as: Test_Realistic_Reflection_Files.self)
-            fields.pointee.files = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.files = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
 
     @inlinable public var numbers: Test_Realistic_Reflection_Numbers {
         _read { yield Test_Realistic_Reflection_Numbers(_reading: _message.pointee.answer_case.rawValue == 5 ? _message.pointee.numbers : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.numbers = _message.copy(newValue)
-            fields.pointee.answer_case.rawValue = 5
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.answer_case.rawValue != 5 {
-                fields.pointee.numbers = _message.create(Test_Realistic_Reflection_Numbers.self)
-                fields.pointee.answer_case.rawValue = 5
-            }
-            let original = fields.pointee.numbers
-            var lent = _message.lend(original, as: Test_Realistic_Reflection_Numbers.self)
-            fields.pointee.numbers = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.numbers = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 3, of: Self._table] = newValue }
+        _modify { yield &_message[message: 3, of: Self._table] }
     }
 
     @inlinable public var services: Test_Realistic_Reflection_Services {
         _read { yield Test_Realistic_Reflection_Services(_reading: _message.pointee.answer_case.rawValue == 6 ? _message.pointee.services : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.services = _message.copy(newValue)
-            fields.pointee.answer_case.rawValue = 6
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.answer_case.rawValue != 6 {
-                fields.pointee.services = _message.create(Test_Realistic_Reflection_Services.self)
-                fields.pointee.answer_case.rawValue = 6
-            }
-            let original = fields.pointee.services
-            var lent = _message.lend(original, as: Test_Realistic_Reflection_Services.self)
-            fields.pointee.services = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.services = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 4, of: Self._table] = newValue }
+        _modify { yield &_message[message: 4, of: Self._table] }
     }
 
     @inlinable public var failure: Test_Realistic_Reflection_Failure {
         _read { yield Test_Realistic_Reflection_Failure(_reading: _message.pointee.answer_case.rawValue == 7 ? _message.pointee.failure : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.failure = _message.copy(newValue)
-            fields.pointee.answer_case.rawValue = 7
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.answer_case.rawValue != 7 {
-                fields.pointee.failure = _message.create(Test_Realistic_Reflection_Failure.self)
-                fields.pointee.answer_case.rawValue = 7
-            }
-            let original = fields.pointee.failure
-            var lent = _message.lend(original, as: Test_Realistic_Reflection_Failure.self)
-            fields.pointee.failure = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.failure = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 5, of: Self._table] = newValue }
+        _modify { yield &_message[message: 5, of: Self._table] }
     }
 
     @inlinable public var answer: OneOf_Answer? {
@@ -351,29 +212,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Reflection_Files: LifelineMessages.Message {
     /// Encoded descriptors: the file, and all that it imports.
     @inlinable public var descriptors: LifelineMessages.RepeatedField<[UInt8]> {
         _read { yield LifelineMessages.RepeatedField<[UInt8]>(_in: _message, _message.pointee.descriptors, count: _message.pointee.n_descriptors) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.descriptors = list._elements
-            fields.pointee.n_descriptors = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.descriptors, count: fields.pointee.n_descriptors, of: [UInt8].self)
-            (fields.pointee.descriptors, fields.pointee.n_descriptors) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.descriptors = list._elements
-                _message.fields.pointee.n_descriptors = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Reflection__Files
@@ -381,15 +228,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Reflection_Numbers: LifelineMessages.Message {
     @inlinable public var type: String {
         get { _message.string(_message.pointee.type_1) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.type_1)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `type`, without a copy.
     @inlinable public func withTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -398,23 +243,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var numbers: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.numbers, count: _message.pointee.n_numbers) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.numbers = list._elements
-            fields.pointee.n_numbers = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.numbers, count: fields.pointee.n_numbers, of: Int32.self)
-            (fields.pointee.numbers, fields.pointee.n_numbers) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.numbers = list._elements
-                _message.fields.pointee.n_numbers = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Reflection__Numbers
@@ -422,37 +252,20 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Reflection_Services: LifelineMessages.Message {
     @inlinable public var services: LifelineMessages.RepeatedField<Test_Realistic_Reflection_Services.Service> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Reflection_Services.Service>(_in: _message, _message.pointee.services, count: _message.pointee.n_services) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.services = list._elements
-            fields.pointee.n_services = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.services, count: fields.pointee.n_services, of: Test_Realistic_Reflection_Services.Service.self)
-            (fields.pointee.services, fields.pointee.n_services) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.services = list._elements
-                _message.fields.pointee.n_services = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     @frozen public struct Service: LifelineMessages.Message {
         @inlinable public var name: String {
             get { _message.string(_message.pointee.name) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.name)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `name`, without a copy.
         @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -464,6 +277,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Reflection__Services
@@ -471,6 +285,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Reflection_Failure: LifelineMessages.Message {
@@ -481,10 +296,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var message: String {
         get { _message.string(_message.pointee.message) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.message)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `message`, without a copy.
     @inlinable public func withMessageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -496,6 +308,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// A client of `test.realistic.reflection.Reflection`.

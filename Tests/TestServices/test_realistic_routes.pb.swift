@@ -5,19 +5,12 @@ public import CTestServices
 public import LifelineDescriptorTypes
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public struct Test_Realistic_Routes_Route: LifelineMessages.Message {
     @inlinable public var get: String {
         get { _message.pointee.pattern_case.rawValue == 1 ? _message.string(_message.pointee.get) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.pattern_case.rawValue != 1 {
-                fields.pointee.get = _message.emptyBytes
-            }
-            fields.pointee.pattern_case.rawValue = 1
-            _message.assign(newValue, to: &fields.pointee.get)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `get`, without a copy.
     @inlinable public func withGetUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -27,14 +20,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var post: String {
         get { _message.pointee.pattern_case.rawValue == 2 ? _message.string(_message.pointee.post) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.pattern_case.rawValue != 2 {
-                fields.pointee.post = _message.emptyBytes
-            }
-            fields.pointee.pattern_case.rawValue = 2
-            _message.assign(newValue, to: &fields.pointee.post)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `post`, without a copy.
     @inlinable public func withPostUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -44,14 +30,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var delete: String {
         get { _message.pointee.pattern_case.rawValue == 3 ? _message.string(_message.pointee.delete_3) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.pattern_case.rawValue != 3 {
-                fields.pointee.delete_3 = _message.emptyBytes
-            }
-            fields.pointee.pattern_case.rawValue = 3
-            _message.assign(newValue, to: &fields.pointee.delete_3)
-        }
+        set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `delete`, without a copy.
     @inlinable public func withDeleteUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -61,10 +40,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var body: String {
         get { _message.string(_message.pointee.body) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.body)
-        }
+        set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `body`, without a copy.
     @inlinable public func withBodyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -73,23 +49,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var others: LifelineMessages.RepeatedField<Test_Realistic_Routes_Route> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Routes_Route>(_in: _message, _message.pointee.others, count: _message.pointee.n_others) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.others = list._elements
-            fields.pointee.n_others = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.others, count: fields.pointee.n_others, of: Test_Realistic_Routes_Route.self)
-            (fields.pointee.others, fields.pointee.n_others) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.others = list._elements
-                _message.fields.pointee.n_others = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 4, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     @inlinable public var pattern: OneOf_Pattern? {
@@ -123,31 +84,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Routes_Extensions_route: LifelineMessages.MessageExtension {
     @inlinable public var value: Test_Realistic_Routes_Route {
         _read { yield Test_Realistic_Routes_Route(_reading: _message.pointee.has_value_case.rawValue == 50111 ? _message.pointee.value : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.value = _message.copy(newValue)
-            fields.pointee.has_value_case.rawValue = 50111
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.has_value_case.rawValue != 50111 {
-                fields.pointee.value = _message.create(Test_Realistic_Routes_Route.self)
-                fields.pointee.has_value_case.rawValue = 50111
-            }
-            let original = fields.pointee.value
-            var lent = _message.lend(original, as: Test_Realistic_Routes_Route.self)
-            fields.pointee.value = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.value = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
     @inlinable public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50111 }
@@ -160,28 +104,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Routes_Extensions_scopes: LifelineMessages.MessageExtension {
     @inlinable public var value: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.value = list._elements
-            fields.pointee.n_value = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.value, count: fields.pointee.n_value, of: String.self)
-            (fields.pointee.value, fields.pointee.n_value) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.value = list._elements
-                _message.fields.pointee.n_value = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Google_Protobuf_MethodOptions
@@ -190,19 +120,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Routes_Extensions_default_host: LifelineMessages.MessageExtension {
     @inlinable public var value: String {
         get { _message.pointee.has_value_case.rawValue == 50111 ? _message.string(_message.pointee.value) : "" }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.has_value_case.rawValue != 50111 {
-                fields.pointee.value = _message.emptyBytes
-            }
-            fields.pointee.has_value_case.rawValue = 50111
-            _message.assign(newValue, to: &fields.pointee.value)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
     @inlinable public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50111 }
@@ -220,6 +144,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 extension Google_Protobuf_MethodOptions {

@@ -5,7 +5,7 @@ public import CTestServices
 public import Lifeline
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public struct Test_Realistic_Watch_Header: LifelineMessages.Message {
     @inlinable public var clusterID: UInt64 {
@@ -23,15 +23,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Watch_Entry: LifelineMessages.Message {
     @inlinable public var key: [UInt8] {
         get { _message.bytes(_message.pointee.key) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.key)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `key`, without a copy.
     @inlinable public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -40,10 +38,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var value: [UInt8] {
         get { _message.bytes(_message.pointee.value) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.value)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `value`, without a copy.
     @inlinable public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -77,6 +72,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Watch_Event: LifelineMessages.Message {
@@ -87,22 +83,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var entry: Test_Realistic_Watch_Entry {
         _read { yield Test_Realistic_Watch_Entry(_reading: _message.pointee.entry, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.entry = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.entry == nil { fields.pointee.entry = _message.create(Test_Realistic_Watch_Entry.self) }
-            let original = fields.pointee.entry
-            var lent = _message.lend(original, as: Test_Realistic_Watch_Entry.self)
-            fields.pointee.entry = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.entry = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `entry` is set.
     @inlinable public var hasEntry: Bool { _message.pointee.entry != nil }
@@ -111,22 +93,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var previous: Test_Realistic_Watch_Entry {
         _read { yield Test_Realistic_Watch_Entry(_reading: _message.pointee.previous, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.previous = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.previous == nil { fields.pointee.previous = _message.create(Test_Realistic_Watch_Entry.self) }
-            let original = fields.pointee.previous
-            var lent = _message.lend(original, as: Test_Realistic_Watch_Entry.self)
-            fields.pointee.previous = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.previous = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `previous` is set.
     @inlinable public var hasPrevious: Bool { _message.pointee.previous != nil }
@@ -165,15 +133,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Watch_RangeRequest: LifelineMessages.Message {
     @inlinable public var key: [UInt8] {
         get { _message.bytes(_message.pointee.key) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.key)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `key`, without a copy.
     @inlinable public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -183,10 +149,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// The first key behind the range. Empty: the range is one key.
     @inlinable public var end: [UInt8] {
         get { _message.bytes(_message.pointee.end) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.end)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `end`, without a copy.
     @inlinable public func withEndSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -244,27 +207,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Watch_RangeReply: LifelineMessages.Message {
     @inlinable public var header: Test_Realistic_Watch_Header {
         _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.header = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.header == nil { fields.pointee.header = _message.create(Test_Realistic_Watch_Header.self) }
-            let original = fields.pointee.header
-            var lent = _message.lend(original, as: Test_Realistic_Watch_Header.self)
-            fields.pointee.header = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.header = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `header` is set.
     @inlinable public var hasHeader: Bool { _message.pointee.header != nil }
@@ -273,23 +223,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var entries: LifelineMessages.RepeatedField<Test_Realistic_Watch_Entry> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Entry>(_in: _message, _message.pointee.entries, count: _message.pointee.n_entries) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.entries = list._elements
-            fields.pointee.n_entries = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.entries, count: fields.pointee.n_entries, of: Test_Realistic_Watch_Entry.self)
-            (fields.pointee.entries, fields.pointee.n_entries) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.entries = list._elements
-                _message.fields.pointee.n_entries = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var hasMore_p: Bool {
@@ -307,15 +242,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Watch_PutRequest: LifelineMessages.Message {
     @inlinable public var key: [UInt8] {
         get { _message.bytes(_message.pointee.key) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.key)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `key`, without a copy.
     @inlinable public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -324,10 +257,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var value: [UInt8] {
         get { _message.bytes(_message.pointee.value) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.value)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `value`, without a copy.
     @inlinable public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -344,27 +274,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Watch_PutReply: LifelineMessages.Message {
     @inlinable public var header: Test_Realistic_Watch_Header {
         _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.header = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.header == nil { fields.pointee.header = _message.create(Test_Realistic_Watch_Header.self) }
-            let original = fields.pointee.header
-            var lent = _message.lend(original, as: Test_Realistic_Watch_Header.self)
-            fields.pointee.header = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.header = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `header` is set.
     @inlinable public var hasHeader: Bool { _message.pointee.header != nil }
@@ -373,22 +290,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var previous: Test_Realistic_Watch_Entry {
         _read { yield Test_Realistic_Watch_Entry(_reading: _message.pointee.previous, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.previous = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.previous == nil { fields.pointee.previous = _message.create(Test_Realistic_Watch_Entry.self) }
-            let original = fields.pointee.previous
-            var lent = _message.lend(original, as: Test_Realistic_Watch_Entry.self)
-            fields.pointee.previous = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.previous = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `previous` is set.
     @inlinable public var hasPrevious: Bool { _message.pointee.previous != nil }
@@ -400,15 +303,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Watch_DeleteRequest: LifelineMessages.Message {
     @inlinable public var key: [UInt8] {
         get { _message.bytes(_message.pointee.key) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.key)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `key`, without a copy.
     @inlinable public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -417,10 +318,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var end: [UInt8] {
         get { _message.bytes(_message.pointee.end) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.end)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `end`, without a copy.
     @inlinable public func withEndSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -432,27 +330,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Watch_DeleteReply: LifelineMessages.Message {
     @inlinable public var header: Test_Realistic_Watch_Header {
         _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.header = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.header == nil { fields.pointee.header = _message.create(Test_Realistic_Watch_Header.self) }
-            let original = fields.pointee.header
-            var lent = _message.lend(original, as: Test_Realistic_Watch_Header.self)
-            fields.pointee.header = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.header = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `header` is set.
     @inlinable public var hasHeader: Bool { _message.pointee.header != nil }
@@ -469,15 +354,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Watch_Comparison: LifelineMessages.Message {
     @inlinable public var key: [UInt8] {
         get { _message.bytes(_message.pointee.key) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.key)
-        }
+        set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `key`, without a copy.
     @inlinable public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -509,14 +392,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var value: [UInt8] {
         get { _message.pointee.target_case.rawValue == 5 ? _message.bytes(_message.pointee.value) : [] }
-        set {
-            let fields = _mutableFields()
-            if fields.pointee.target_case.rawValue != 5 {
-                fields.pointee.value = _message.emptyBytes
-            }
-            fields.pointee.target_case.rawValue = 5
-            _message.assign(newValue, to: &fields.pointee.value)
-        }
+        set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the bytes of `value`, without a copy.
     @inlinable public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -585,104 +461,33 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Watch_Operation: LifelineMessages.Message {
     @inlinable public var range: Test_Realistic_Watch_RangeRequest {
         _read { yield Test_Realistic_Watch_RangeRequest(_reading: _message.pointee.request_case.rawValue == 1 ? _message.pointee.range : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.range = _message.copy(newValue)
-            fields.pointee.request_case.rawValue = 1
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.request_case.rawValue != 1 {
-                fields.pointee.range = _message.create(Test_Realistic_Watch_RangeRequest.self)
-                fields.pointee.request_case.rawValue = 1
-            }
-            let original = fields.pointee.range
-            var lent = _message.lend(original, as: Test_Realistic_Watch_RangeRequest.self)
-            fields.pointee.range = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.range = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
 
     @inlinable public var put: Test_Realistic_Watch_PutRequest {
         _read { yield Test_Realistic_Watch_PutRequest(_reading: _message.pointee.request_case.rawValue == 2 ? _message.pointee.put : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.put = _message.copy(newValue)
-            fields.pointee.request_case.rawValue = 2
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.request_case.rawValue != 2 {
-                fields.pointee.put = _message.create(Test_Realistic_Watch_PutRequest.self)
-                fields.pointee.request_case.rawValue = 2
-            }
-            let original = fields.pointee.put
-            var lent = _message.lend(original, as: Test_Realistic_Watch_PutRequest.self)
-            fields.pointee.put = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.put = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
 
     @inlinable public var delete: Test_Realistic_Watch_DeleteRequest {
         _read { yield Test_Realistic_Watch_DeleteRequest(_reading: _message.pointee.request_case.rawValue == 3 ? _message.pointee.delete_3 : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.delete_3 = _message.copy(newValue)
-            fields.pointee.request_case.rawValue = 3
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.request_case.rawValue != 3 {
-                fields.pointee.delete_3 = _message.create(Test_Realistic_Watch_DeleteRequest.self)
-                fields.pointee.request_case.rawValue = 3
-            }
-            let original = fields.pointee.delete_3
-            var lent = _message.lend(original, as: Test_Realistic_Watch_DeleteRequest.self)
-            fields.pointee.delete_3 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.delete_3 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
 
     /// Transactions may be nested.
     @inlinable public var transaction: Test_Realistic_Watch_Transaction {
         _read { yield Test_Realistic_Watch_Transaction(_reading: _message.pointee.request_case.rawValue == 4 ? _message.pointee.transaction : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.transaction = _message.copy(newValue)
-            fields.pointee.request_case.rawValue = 4
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.request_case.rawValue != 4 {
-                fields.pointee.transaction = _message.create(Test_Realistic_Watch_Transaction.self)
-                fields.pointee.request_case.rawValue = 4
-            }
-            let original = fields.pointee.transaction
-            var lent = _message.lend(original, as: Test_Realistic_Watch_Transaction.self)
-            fields.pointee.transaction = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.transaction = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 3, of: Self._table] = newValue }
+        _modify { yield &_message[message: 3, of: Self._table] }
     }
 
     @inlinable public var request: OneOf_Request? {
@@ -720,103 +525,32 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Watch_OperationReply: LifelineMessages.Message {
     @inlinable public var range: Test_Realistic_Watch_RangeReply {
         _read { yield Test_Realistic_Watch_RangeReply(_reading: _message.pointee.reply_case.rawValue == 1 ? _message.pointee.range : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.range = _message.copy(newValue)
-            fields.pointee.reply_case.rawValue = 1
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.reply_case.rawValue != 1 {
-                fields.pointee.range = _message.create(Test_Realistic_Watch_RangeReply.self)
-                fields.pointee.reply_case.rawValue = 1
-            }
-            let original = fields.pointee.range
-            var lent = _message.lend(original, as: Test_Realistic_Watch_RangeReply.self)
-            fields.pointee.range = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.range = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
 
     @inlinable public var put: Test_Realistic_Watch_PutReply {
         _read { yield Test_Realistic_Watch_PutReply(_reading: _message.pointee.reply_case.rawValue == 2 ? _message.pointee.put : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.put = _message.copy(newValue)
-            fields.pointee.reply_case.rawValue = 2
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.reply_case.rawValue != 2 {
-                fields.pointee.put = _message.create(Test_Realistic_Watch_PutReply.self)
-                fields.pointee.reply_case.rawValue = 2
-            }
-            let original = fields.pointee.put
-            var lent = _message.lend(original, as: Test_Realistic_Watch_PutReply.self)
-            fields.pointee.put = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.put = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
 
     @inlinable public var delete: Test_Realistic_Watch_DeleteReply {
         _read { yield Test_Realistic_Watch_DeleteReply(_reading: _message.pointee.reply_case.rawValue == 3 ? _message.pointee.delete_3 : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.delete_3 = _message.copy(newValue)
-            fields.pointee.reply_case.rawValue = 3
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.reply_case.rawValue != 3 {
-                fields.pointee.delete_3 = _message.create(Test_Realistic_Watch_DeleteReply.self)
-                fields.pointee.reply_case.rawValue = 3
-            }
-            let original = fields.pointee.delete_3
-            var lent = _message.lend(original, as: Test_Realistic_Watch_DeleteReply.self)
-            fields.pointee.delete_3 = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.delete_3 = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 2, of: Self._table] = newValue }
+        _modify { yield &_message[message: 2, of: Self._table] }
     }
 
     @inlinable public var transaction: Test_Realistic_Watch_TransactionReply {
         _read { yield Test_Realistic_Watch_TransactionReply(_reading: _message.pointee.reply_case.rawValue == 4 ? _message.pointee.transaction : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.transaction = _message.copy(newValue)
-            fields.pointee.reply_case.rawValue = 4
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.reply_case.rawValue != 4 {
-                fields.pointee.transaction = _message.create(Test_Realistic_Watch_TransactionReply.self)
-                fields.pointee.reply_case.rawValue = 4
-            }
-            let original = fields.pointee.transaction
-            var lent = _message.lend(original, as: Test_Realistic_Watch_TransactionReply.self)
-            fields.pointee.transaction = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.transaction = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 3, of: Self._table] = newValue }
+        _modify { yield &_message[message: 3, of: Self._table] }
     }
 
     @inlinable public var reply: OneOf_Reply? {
@@ -853,71 +587,27 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Watch_Transaction: LifelineMessages.Message {
     /// All of them have to hold.
     @inlinable public var comparisons: LifelineMessages.RepeatedField<Test_Realistic_Watch_Comparison> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Comparison>(_in: _message, _message.pointee.comparisons, count: _message.pointee.n_comparisons) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.comparisons = list._elements
-            fields.pointee.n_comparisons = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.comparisons, count: fields.pointee.n_comparisons, of: Test_Realistic_Watch_Comparison.self)
-            (fields.pointee.comparisons, fields.pointee.n_comparisons) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.comparisons = list._elements
-                _message.fields.pointee.n_comparisons = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 0, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     @inlinable public var then: LifelineMessages.RepeatedField<Test_Realistic_Watch_Operation> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Operation>(_in: _message, _message.pointee.then, count: _message.pointee.n_then) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.then = list._elements
-            fields.pointee.n_then = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.then, count: fields.pointee.n_then, of: Test_Realistic_Watch_Operation.self)
-            (fields.pointee.then, fields.pointee.n_then) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.then = list._elements
-                _message.fields.pointee.n_then = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 1, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     @inlinable public var otherwise: LifelineMessages.RepeatedField<Test_Realistic_Watch_Operation> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Operation>(_in: _message, _message.pointee.otherwise, count: _message.pointee.n_otherwise) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.otherwise = list._elements
-            fields.pointee.n_otherwise = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.otherwise, count: fields.pointee.n_otherwise, of: Test_Realistic_Watch_Operation.self)
-            (fields.pointee.otherwise, fields.pointee.n_otherwise) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.otherwise = list._elements
-                _message.fields.pointee.n_otherwise = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__Transaction
@@ -925,27 +615,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Watch_TransactionReply: LifelineMessages.Message {
     @inlinable public var header: Test_Realistic_Watch_Header {
         _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.header = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.header == nil { fields.pointee.header = _message.create(Test_Realistic_Watch_Header.self) }
-            let original = fields.pointee.header
-            var lent = _message.lend(original, as: Test_Realistic_Watch_Header.self)
-            fields.pointee.header = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.header = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `header` is set.
     @inlinable public var hasHeader: Bool { _message.pointee.header != nil }
@@ -959,23 +636,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var replies: LifelineMessages.RepeatedField<Test_Realistic_Watch_OperationReply> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_OperationReply>(_in: _message, _message.pointee.replies, count: _message.pointee.n_replies) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.replies = list._elements
-            fields.pointee.n_replies = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.replies, count: fields.pointee.n_replies, of: Test_Realistic_Watch_OperationReply.self)
-            (fields.pointee.replies, fields.pointee.n_replies) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.replies = list._elements
-                _message.fields.pointee.n_replies = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 2, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__TransactionReply
@@ -983,55 +645,20 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Watch_WatchRequest: LifelineMessages.Message {
     @inlinable public var create: Test_Realistic_Watch_WatchRequest.Creation {
         _read { yield Test_Realistic_Watch_WatchRequest.Creation(_reading: _message.pointee.request_case.rawValue == 1 ? _message.pointee.create : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.create = _message.copy(newValue)
-            fields.pointee.request_case.rawValue = 1
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.request_case.rawValue != 1 {
-                fields.pointee.create = _message.create(Test_Realistic_Watch_WatchRequest.Creation.self)
-                fields.pointee.request_case.rawValue = 1
-            }
-            let original = fields.pointee.create
-            var lent = _message.lend(original, as: Test_Realistic_Watch_WatchRequest.Creation.self)
-            fields.pointee.create = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.create = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
 
     @inlinable public var cancel: Test_Realistic_Watch_WatchRequest.Cancellation {
         _read { yield Test_Realistic_Watch_WatchRequest.Cancellation(_reading: _message.pointee.request_case.rawValue == 2 ? _message.pointee.cancel : nil, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.cancel = _message.copy(newValue)
-            fields.pointee.request_case.rawValue = 2
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.request_case.rawValue != 2 {
-                fields.pointee.cancel = _message.create(Test_Realistic_Watch_WatchRequest.Cancellation.self)
-                fields.pointee.request_case.rawValue = 2
-            }
-            let original = fields.pointee.cancel
-            var lent = _message.lend(original, as: Test_Realistic_Watch_WatchRequest.Cancellation.self)
-            fields.pointee.cancel = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.cancel = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 1, of: Self._table] = newValue }
+        _modify { yield &_message[message: 1, of: Self._table] }
     }
 
     @inlinable public var request: OneOf_Request? {
@@ -1060,10 +687,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     @frozen public struct Creation: LifelineMessages.Message {
         @inlinable public var key: [UInt8] {
             get { _message.bytes(_message.pointee.key) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.key)
-            }
+            set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the bytes of `key`, without a copy.
         @inlinable public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1072,10 +696,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
         @inlinable public var end: [UInt8] {
             get { _message.bytes(_message.pointee.end) }
-            set {
-                let fields = _mutableFields()
-                _message.assign(newValue, to: &fields.pointee.end)
-            }
+            set { _message.assign(newValue, to: 1, of: Self._table) }
         }
         /// Calls `body` with the bytes of `end`, without a copy.
         @inlinable public func withEndSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1095,23 +716,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
         @inlinable public var without: LifelineMessages.RepeatedField<Test_Realistic_Watch_Event.Kind> {
             _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Event.Kind>(_in: _message, _message.pointee.without, count: _message.pointee.n_without) }
-            set {
-                let fields = _mutableFields()
-                let list = _message.copy(newValue)
-                fields.pointee.without = list._elements
-                fields.pointee.n_without = list.count
-            }
-            _modify {
-                let fields = _mutableFields()
-                var list = _message.lend(fields.pointee.without, count: fields.pointee.n_without, of: Test_Realistic_Watch_Event.Kind.self)
-                (fields.pointee.without, fields.pointee.n_without) = (nil, 0)
-                defer {
-                    _message.settle(&list, as: Self._table)
-                    _message.fields.pointee.without = list._elements
-                    _message.fields.pointee.n_without = list.count
-                }
-                yield &list
-            }
+            set { _message[collection: 4, of: Self._table] = newValue }
+            _modify { yield &_message[collection: 4, of: Self._table] }
         }
 
         public typealias _Fields = CTestServices.Test__Realistic__Watch__WatchRequest__CreationX6f3b9877
@@ -1119,6 +725,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     @frozen public struct Cancellation: LifelineMessages.Message {
@@ -1132,6 +739,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
         @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        @inlinable public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__WatchRequest
@@ -1139,27 +747,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Watch_WatchReply: LifelineMessages.Message {
     @inlinable public var header: Test_Realistic_Watch_Header {
         _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.header = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.header == nil { fields.pointee.header = _message.create(Test_Realistic_Watch_Header.self) }
-            let original = fields.pointee.header
-            var lent = _message.lend(original, as: Test_Realistic_Watch_Header.self)
-            fields.pointee.header = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.header = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `header` is set.
     @inlinable public var hasHeader: Bool { _message.pointee.header != nil }
@@ -1183,10 +778,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var reason: String {
         get { _message.string(_message.pointee.reason) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.reason)
-        }
+        set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `reason`, without a copy.
     @inlinable public func withReasonUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -1195,23 +787,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
 
     @inlinable public var events: LifelineMessages.RepeatedField<Test_Realistic_Watch_Event> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Event>(_in: _message, _message.pointee.events, count: _message.pointee.n_events) }
-        set {
-            let fields = _mutableFields()
-            let list = _message.copy(newValue)
-            fields.pointee.events = list._elements
-            fields.pointee.n_events = list.count
-        }
-        _modify {
-            let fields = _mutableFields()
-            var list = _message.lend(fields.pointee.events, count: fields.pointee.n_events, of: Test_Realistic_Watch_Event.self)
-            (fields.pointee.events, fields.pointee.n_events) = (nil, 0)
-            defer {
-                _message.settle(&list, as: Self._table)
-                _message.fields.pointee.events = list._elements
-                _message.fields.pointee.n_events = list.count
-            }
-            yield &list
-        }
+        set { _message[collection: 5, of: Self._table] = newValue }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__WatchReply
@@ -1219,6 +796,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Watch_LeaseRequest: LifelineMessages.Message {
@@ -1238,27 +816,14 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Test_Realistic_Watch_LeaseReply: LifelineMessages.Message {
     @inlinable public var header: Test_Realistic_Watch_Header {
         _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message) }
-        set {
-            let fields = _mutableFields()
-            fields.pointee.header = _message.copy(newValue)
-        }
-        _modify {
-            let fields = _mutableFields()
-            if fields.pointee.header == nil { fields.pointee.header = _message.create(Test_Realistic_Watch_Header.self) }
-            let original = fields.pointee.header
-            var lent = _message.lend(original, as: Test_Realistic_Watch_Header.self)
-            fields.pointee.header = nil
-            defer {
-                let settled = _message.settle(&lent, from: original, as: Self._table)
-                _message.fields.pointee.header = settled
-            }
-            yield &lent
-        }
+        set { _message[message: 0, of: Self._table] = newValue }
+        _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `header` is set.
     @inlinable public var hasHeader: Bool { _message.pointee.header != nil }
@@ -1280,6 +845,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// A client of `test.realistic.watch.Store`.

@@ -39,7 +39,8 @@ struct SwiftMessageGenerator {
                 "\(modifier)var _message: \(reference)",
                 "\(context.inlinableModifier)mutating func _mutableFields() -> \(context.standard("UnsafeMutablePointer"))<_Fields> "
                     + "{ _message.mutableFields(as: Self._table) }",
-                "\(context.inlinableModifier)init(_message: \(reference)) { self._message = _message }"
+                "\(context.inlinableModifier)init(_message: \(reference)) { self._message = _message }",
+                "\(context.inlinableModifier)init() { _message = Self._emptyMessage }"
             )
         }
         printer.print("}", "")

@@ -4,59 +4,30 @@ internal import SwiftProtobufPluginLibrary
 // Repeated fields and maps.
 extension SwiftProperty {
     func printRepeated(to printer: inout SourcePrinter) {
-        guard case .repeated(let count) = presence else { return }
-        let (readCount, writtenCount) = ("_message.pointee.\(count)", "fields.pointee.\(count)")
         let list = context.valueType(of: field)
-        printProperty(ofType: list, to: &printer) { printer in
-            printer.print("_read { yield \(list)(_in: _message, \(value), count: \(readCount)) }")
-            printer.print(
-                "set {",
-                "    let fields = _mutableFields()",
-                "    let list = _message.copy(newValue)",
-                "    \(mutableValue) = list._elements",
-                "    \(writtenCount) = list.count",
-                "}",
-                "_modify {",
-                "    let fields = _mutableFields()",
-                "    var list = _message.lend(\(mutableValue), count: \(writtenCount), of: \(type).self)",
-                "    (\(mutableValue), \(writtenCount)) = (nil, 0)",
-                "    defer {",
-                "        _message.settle(&list, as: Self._table)",
-                "        \(place) = list._elements",
-                "        _message.\(writtenCount) = list.count",
-                "    }",
-                "    yield &list",
-                "}"
-            )
-        }
+        printCollection(ofType: list, to: &printer) { "\(list)(_in: _message, \(value), count: \($0))" }
     }
 
     func printMap(to printer: inout SourcePrinter) {
-        guard case .map(let count) = presence, let (key, mapped) = field.messageType.mapKeyAndValue else { return }
-        let (readCount, writtenCount) = ("_message.pointee.\(count)", "fields.pointee.\(count)")
-        let map =
-            "\(context.runtime("MapField"))<\(context.elementType(of: key)), \(context.elementType(of: mapped))>"
-        printProperty(ofType: map, to: &printer) { printer in
-            printer.print("_read { yield \(map)(_in: _message, entries: \(value), count: \(readCount)) }")
-            printer.print(
-                "set {",
-                "    let fields = _mutableFields()",
-                "    let map = _message.copy(newValue)",
-                "    \(mutableValue) = map._typedEntries()",
-                "    \(writtenCount) = map.count",
-                "}",
-                "_modify {",
-                "    let fields = _mutableFields()",
-                "    var map = _message.lend(entries: \(mutableValue), count: \(writtenCount), as: \(map).self)",
-                "    (\(mutableValue), \(writtenCount)) = (nil, 0)",
-                "    defer {",
-                "        _message.settle(&map, as: Self._table)",
-                "        \(place) = map._typedEntries()",
-                "        _message.\(writtenCount) = map.count",
-                "    }",
-                "    yield &map",
-                "}"
-            )
+        guard let (key, mapped) = field.messageType.mapKeyAndValue else { return }
+        let types = "\(context.elementType(of: key)), \(context.elementType(of: mapped))"
+        let map = "\(context.runtime("MapField"))<\(types)>"
+        printCollection(ofType: map, to: &printer) { "\(map)(_in: _message, entries: \(value), count: \($0))" }
+    }
+
+    private func printCollection(
+        ofType type: String,
+        to printer: inout SourcePrinter,
+        reading: (_ count: String) -> String
+    ) {
+        let count: String
+        switch presence {
+        case .repeated(let member), .map(let member): count = "_message.pointee.\(member)"
+        default: return
+        }
+        printProperty(ofType: type, to: &printer) { printer in
+            printer.print("_read { yield \(reading(count)) }")
+            printChanging(as: "collection", to: &printer)
         }
     }
 }

@@ -50,32 +50,27 @@ extension SwiftProperty {
     }
 
     private func printSetter(to printer: inout SourcePrinter) {
-        if case .implicit = presence, !isBuffer {
+        if isBuffer {
+            printer.print("set { _message.assign(newValue, to: \(tableIndex)) }")
+            return
+        }
+        let presenceMark =
+            switch presence {
+            case .flag(let member): "fields.pointee.\(member) = 1"
+            case .oneof(let member): "fields.pointee.\(member).rawValue = \(field.number)"
+            case .implicit, .pointer, .repeated, .map, .always: ""
+            }
+        guard !presenceMark.isEmpty else {
             printer.print("set { _mutableFields().pointee.\(context.names.member(field)) = \(stored) }")
             return
         }
-        printer.print("set {")
-        printer.withIndentation { printer in
-            printer.print("let fields = _mutableFields()")
-            switch presence {
-            case .flag(let member):
-                printer.print("fields.pointee.\(member) = 1")
-            case .oneof(let member):
-                if isBuffer {
-                    // The members of a oneof share memory: what another one left there is no buffer to write into.
-                    printer.print(
-                        "if fields.pointee.\(member).rawValue != \(field.number) {",
-                        "    \(mutableValue) = _message.emptyBytes",
-                        "}"
-                    )
-                }
-                printer.print("fields.pointee.\(member).rawValue = \(field.number)")
-            case .implicit, .pointer, .repeated, .map, .always:
-                break
-            }
-            printer.print(isBuffer ? "_message.assign(newValue, to: &\(mutableValue))" : "\(mutableValue) = \(stored)")
-        }
-        printer.print("}")
+        printer.print(
+            "set {",
+            "    let fields = _mutableFields()",
+            "    \(presenceMark)",
+            "    \(mutableValue) = \(stored)",
+            "}"
+        )
     }
 
     private var isBuffer: Bool { field.type == .string || field.type == .bytes }

@@ -3,7 +3,7 @@ internal import SwiftProtobufPluginLibrary
 
 /// Writes the property of one field, and what goes with it (`hasX`, `clearX()`).
 ///
-/// What the accessors call is documented in the runtime's MessageReference.swift. One file per kind of field.
+/// What the accessors call is documented in the runtime's MessageReference*.swift. One file per kind of field.
 struct SwiftProperty {
     let field: FieldDescriptor
     let context: SwiftContext
@@ -26,10 +26,23 @@ struct SwiftProperty {
 
     /// The value, to be read.
     var value: String { "_message.pointee.\(memberName)" }
-    /// Where it is, to be written to once `_mutableFields()` was called.
-    var place: String { "_message.fields.pointee.\(memberName)" }
     /// The value, behind `let fields = _mutableFields()`.
     var mutableValue: String { "fields.pointee.\(memberName)" }
+
+    /// The arguments with which functions of the runtime find the field.
+    var tableIndex: String {
+        // Fields are ordered by their numbers there.
+        let index = field.containingType.fields.count { $0.number < field.number }
+        return "\(index), of: Self._table"
+    }
+
+    /// Prints the accessors that change what is not a number, a text or bytes.
+    func printChanging(as kind: String, to printer: inout SourcePrinter) {
+        printer.print(
+            "set { _message[\(kind): \(tableIndex)] = newValue }",
+            "_modify { yield &_message[\(kind): \(tableIndex)] }"
+        )
+    }
 
     /// Prints `var name: type {`, then what `accessors` prints, then `}`.
     func printProperty(

@@ -5,7 +5,7 @@ public import CTokenStreamProtos
 public import Lifeline
 public import LifelineMessages
 
-private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
+private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 @frozen public struct Example_Story_V1_TellRequest: LifelineMessages.Message {
     @inlinable public var seed: UInt64 {
@@ -24,6 +24,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 @frozen public struct Example_Story_V1_Token: LifelineMessages.Message {
@@ -36,10 +37,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     /// A word with the space before it, a punctuation mark, or the end of a paragraph.
     @inlinable public var text: String {
         get { _message.string(_message.pointee.text) }
-        set {
-            let fields = _mutableFields()
-            _message.assign(newValue, to: &fields.pointee.text)
-        }
+        set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
     @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -51,6 +49,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion3
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
     @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    @inlinable public init() { _message = Self._emptyMessage }
 }
 
 /// A client of `example.story.v1.Storyteller`.

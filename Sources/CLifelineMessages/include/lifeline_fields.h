@@ -118,6 +118,18 @@ static inline bool lifeline_is_present(const LifelineField *field, const void *m
     return lifeline_is_present_as(field->presence, 0, field, message);
 }
 
+// Makes a singular field present, whose value is then stored. Where another member of its oneof was present, the value
+// becomes zero: it stands in the same place.
+static inline void lifeline_make_present(const LifelineField *field, void *message) {
+    bool is_in_oneof = field->presence == LIFELINE_PRESENCE_ONEOF;
+    if (!is_in_oneof && field->presence != LIFELINE_PRESENCE_FLAG) return;
+    if (is_in_oneof && !lifeline_is_present(field, message)) {
+        memset((uint8_t *)message + field->offset, 0, lifeline_value_size(field));
+    }
+    uint32_t mark = is_in_oneof ? field->number : 1;
+    memcpy((uint8_t *)message + field->quantifier_offset, &mark, sizeof mark);
+}
+
 // MARK: Finding
 
 // The field with this number, or NULL.
