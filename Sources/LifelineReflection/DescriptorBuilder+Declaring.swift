@@ -176,8 +176,9 @@ extension DescriptorBuilder {
         }
     }
 
-    /// Checks that the fields of a message have different names in JSON, unless its JSON is best effort. Newer versions
-    /// of protoc check it as well. They also compare the names that fields would have without `json_name`.
+    /// Checks that no name in JSON is in brackets, and that fields of a message have different ones, unless its JSON is
+    /// best effort. protoc 3.21 accepts both if `json_name` makes such a name; newer versions do not. All versions also
+    /// compare the names that fields would have without `json_name`, which a pool does not.
     private func checkJSONNames(of index: Int) throws(DescriptorError) {
         let message = storage.messages[index]
         // By their bytes: strings that differ in them may be equal.
