@@ -281,7 +281,7 @@ static bool parse_bytes(LifelineJSONParser *parser, void *value) {
 // MARK: Names
 
 // The index of the field with this name, or -1. Most fields come in the order of the table, and some are left out: the
-// first few from `guess` on are tried first, unless a name may be that of two fields.
+// first few from `guess` on are tried first, unless a name may be that of two fields or has to be escaped.
 static int64_t find_field(const LifelineMessageTable *table, LifelineJSONString name, uint32_t guess) {
     enum { TRIES = 4 };
     uint32_t end = table->field_count - guess < TRIES ? table->field_count : guess + TRIES;

@@ -80,10 +80,10 @@ typedef struct LifelineName {
 typedef struct LifelineNames {
     const char *text;
     const LifelineName *names;
-    // Indices in `names`: by length, then by bytes. Those of an enum are there once. A field has two indices: the even
-    // one of its name in the .proto file, and behind it the odd one of its name in JSON. Of fields, a name is there
-    // once for the first that has it in the .proto file, and behind that once for the first that has it in JSON, unless
-    // this is the same field.
+    // Indices in `names`, sorted by length, then bytes. An enum lists each name once. Field i has name 2i in the .proto
+    // file and 2i+1 in JSON. Of fields with the same .proto name, or the same JSON name, only the first is listed.
+    // Where a .proto name equals a JSON name, the .proto name comes first; if both are of the same field, only the
+    // .proto name is listed.
     const uint32_t *order;
     uint32_t order_count;
 } LifelineNames;
