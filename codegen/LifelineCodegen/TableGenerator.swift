@@ -151,7 +151,7 @@ struct TableGenerator {
         if schema.reachesRequiredField(message) { flags.append("LIFELINE_MESSAGE_HAS_REQUIRED") }
         if schema.reachesUncheckedText(message) { flags.append("LIFELINE_MESSAGE_HAS_UNCHECKED_TEXT") }
         if message.options.messageSetWireFormat { flags.append("LIFELINE_MESSAGE_SET") }
-        let hasSharedName = Set(fields.map { Array(($0.jsonName ?? "").utf8) }).count < fields.count
+        let hasSharedName = Set(fields.map { Array(($0.jsonName ?? $0.name).utf8) }).count < fields.count
         if hasSharedName || fields.contains(where: { $0.hasEscapedJSONName }) {
             flags.append("LIFELINE_MESSAGE_NEEDS_NAME_SEARCH")
         }
