@@ -412,7 +412,10 @@ import Testing
                 guard let message = try? DynamicMessage(type, serializedBytes: input, partial: true) else { continue }
                 for field in type.fields { _ = message[field] }
                 for field in pool.extensions(of: type) where message.has(field) { _ = message[field] }
-                _ = message.presentExtensions(of: pool)
+                #expect(
+                    message.presentExtensions(of: pool).map(\.number)
+                        == pool.extensions(of: type).filter(message.has).map(\.number).sorted()
+                )
                 _ = try? message.jsonString()
                 _ = message.debugDescription
                 #expect(
