@@ -94,7 +94,7 @@ internal import Testing
         var decoder = DelimitedMessageDecoder(of: ChatMessage.self)
         let error = #expect(throws: DelimitedStreamError.self) { try decoder.decode([0, 0, 1, 0] as [UInt8]) }
         let cause = try #require(error?.cause)
-        #expect(error?.description == "Message 2, at byte 2 of the stream: \(cause)")
+        #expect(error?.description == "Message 2, at byte 2: \(cause)")
     }
 
     @Test func anAppendedMessageThatCannotBeEncodedChangesNothing() throws {
