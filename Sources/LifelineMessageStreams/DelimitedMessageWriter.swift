@@ -2,68 +2,85 @@ internal import Glibc
 internal import LifelineCore
 public import LifelineMessages
 
-/// Writes messages to a file, or to anything else that has a descriptor, each behind its length as a varint.
+/// Writes messages to a file, or to anything else that has a descriptor, each after its length, a varint.
 ///
 ///     var writer = try DelimitedMessageWriter(path: "samples.binpb")
 ///     for sample in samples { try writer.write(sample) }
 ///     try writer.close()
 ///
-/// It writes 64 KiB at a time, which blocks its thread where a pipe or a socket takes nothing.
-public struct DelimitedMessageWriter: ~Copyable {
+/// Writes at least 64 KiB at a time, and what remains at the end. It blocks its thread while a pipe or a socket has no
+/// room.
+///
+/// After a `FileError`, every later call throws it again; the file may end inside a message.
+public struct DelimitedMessageWriter: ~Copyable, Sendable {
     private static var chunkLength: Int { 64 << 10 }
 
-    private let file: OpenFile
+    private var file: OpenFile
     private let encoder: FrameEncoder
     private var waiting: [UInt8] = []
-    /// Behind the messages that were taken, written or not.
+    /// The number and bytes of the accepted messages, written or not.
     private var place = StreamPlace()
+    /// The file's error.
+    @usableFromInline var failure: DelimitedStreamError?
 
-    /// Opens a file, and makes it if there is none.
+    /// Creates a file. An existing file is emptied first, unless `appending`.
     ///
     /// - Parameters:
-    ///   - appending: whether to keep the messages that it has, and write behind them.
-    ///   - maximumFrameLength: the most bytes that an encoded message may have: what its readers take.
+    ///   - path: the file.
+    ///   - appending: whether to keep the content of an existing file, and write after it.
+    ///   - maximumFrameLength: the most bytes that an encoded message may have. Readers need the same limit or a higher
+    ///     one. Values below 0 count as 0, and those above 2³²−1 as 2³²−1.
     /// - Throws: `FileError` when it cannot be opened.
     public init(path: String, appending: Bool = false, maximumFrameLength: Int = 4 << 20) throws(FileError) {
         file = try OpenFile(path: path, flags: O_WRONLY | O_CREAT | (appending ? O_APPEND : O_TRUNC))
         encoder = FrameEncoder(maximumFrameLength: maximumFrameLength)
     }
 
-    /// Writes to a descriptor, which stays open, and has to be one whose writes block.
+    /// Writes to a descriptor.
+    ///
+    /// Ignore SIGPIPE (`signal(SIGPIPE, SIG_IGN)`) when the descriptor is a pipe or a socket: otherwise a reader that
+    /// closes it ends the process. With it ignored, `write` throws `FileError` `EPIPE`.
+    ///
+    /// - Parameters:
+    ///   - descriptor: the descriptor. Its writes have to block. The writer does not close it.
+    ///   - maximumFrameLength: the most bytes that an encoded message may have. Readers need the same limit or a higher
+    ///     one. Values below 0 count as 0, and those above 2³²−1 as 2³²−1.
     public init(descriptor: CInt, maximumFrameLength: Int = 4 << 20) {
         file = OpenFile(descriptor: descriptor)
         encoder = FrameEncoder(maximumFrameLength: maximumFrameLength)
     }
 
-    /// Without `close()`, as after an error, what was taken is written if that can be done; nobody learns
-    /// whether it was.
+    /// Writes what is buffered and ignores errors. Call `close()` to get them.
     deinit {
-        try? file.write(waiting)
+        if failure == nil { try? file.write(waiting) }
     }
 
-    /// How many messages were taken.
+    /// The number of messages that were accepted.
     public var messageCount: Int { place.messageCount }
 
-    /// Takes a message.
+    /// Accepts a message, and writes when 64 KiB or more are buffered.
     ///
-    /// - Parameter partial: whether `required` fields may be absent.
-    /// - Throws: `DelimitedStreamError`: with `MessageError` when it cannot be encoded, with `FramingError` when it is
-    ///   over the limit, and nothing of it is written then; with `FileError` when the file takes nothing, and what it
-    ///   has got of those that were taken is not known then.
+    /// - Parameters:
+    ///   - message: the message.
+    ///   - partial: whether `required` fields may be absent.
+    /// - Throws: `DelimitedStreamError`. Its cause is a `MessageError` when the message cannot be encoded, or a
+    ///   `FramingError` when it is over the limit; neither writes anything. A `FileError` means that the file cannot be
+    ///   written; it may hold part of the accepted messages.
     @inlinable public mutating func write(
         _ message: some DelimitedMessage,
         partial: Bool = false
     ) throws(DelimitedStreamError) {
         // Inlined, so that it is compiled for the very type: looking that up at run time costs more than most messages.
+        if let failure { throw failure }
         do {
-            try message.withDelimitedBytes(partial: partial) { try take($0) }
+            try message.withDelimitedBytes(partial: partial) { try accept($0) }
         } catch {
-            throw failure(error)
+            throw streamError(error)
         }
         try flushIfFull()
     }
 
-    @usableFromInline mutating func take(_ frame: UnsafeRawBufferPointer) throws {
+    @usableFromInline mutating func accept(_ frame: UnsafeRawBufferPointer) throws {
         try encoder.checkFrame(frame)
         waiting.append(contentsOf: frame)
         place.messageCount += 1
@@ -74,32 +91,42 @@ public struct DelimitedMessageWriter: ~Copyable {
         if waiting.count >= Self.chunkLength { try flush() }
     }
 
-    /// Writes all that was taken.
+    /// Writes all accepted messages.
     ///
-    /// - Throws: `DelimitedStreamError` with `FileError` when the file does not take it.
+    /// - Throws: `DelimitedStreamError` with `FileError` when the file cannot be written.
     public mutating func flush() throws(DelimitedStreamError) {
+        if let failure { throw failure }
         defer { waiting.removeAll(keepingCapacity: true) }
         do throws(FileError) {
             try file.write(waiting)
         } catch {
-            throw failure(error)
+            let error = streamError(error)
+            failure = error
+            throw error
         }
     }
 
-    /// Writes all that was taken, and closes the file unless it was given as a descriptor.
+    /// Writes all accepted messages, and closes the file unless it was given as a descriptor.
     ///
-    /// - Throws: as `flush()` does.
+    /// The system may still hold them in memory afterwards: this does not wait for the disk, as fsync(2) does.
+    ///
+    /// - Throws: `DelimitedStreamError` with `FileError` when the file cannot be written or closed.
     public consuming func close() throws(DelimitedStreamError) {
         try flush()
+        do throws(FileError) {
+            try file.close()
+        } catch {
+            throw streamError(error)
+        }
     }
 
-    @usableFromInline func failure(_ cause: any Error) -> DelimitedStreamError {
+    @usableFromInline func streamError(_ cause: any Error) -> DelimitedStreamError {
         DelimitedStreamError(messageIndex: place.messageCount, byteOffset: place.byteCount, cause: cause)
     }
 }
 
 extension RangeReplaceableCollection<UInt8> {
-    /// Appends a message behind its length as a varint.
+    /// Appends a message after its length, a varint.
     ///
     /// - Parameter partial: whether `required` fields may be absent.
     /// - Throws: `MessageError` when it cannot be encoded.

@@ -1,10 +1,72 @@
 internal import Dispatch
 internal import Glibc
+internal import LifelineCore
 internal import LifelineMessageStreams
 internal import LifelineMessages
+internal import LifelineTestSupport
 internal import Testing
 
 @Suite struct DelimitedFileErrorTests {
+    @Test func aWriterThatHasFailedFailsAgain() throws {
+        var writer = try DelimitedMessageWriter(path: "/dev/full")
+        try writer.write(RawMessage(bytes: [1]))
+        func check(_ error: DelimitedStreamError?) {
+            #expect((error?.cause as? FileError)?.number == ENOSPC)
+            #expect(error?.messageIndex == 1)
+            #expect(error?.byteOffset == 2)
+        }
+        check(streamError { try writer.flush() })
+        check(streamError { try writer.flush() })
+        check(streamError { try writer.write(RawMessage(bytes: [2])) })
+        check(streamError { try writer.write(Unencodable()) })
+        #expect(writer.messageCount == 1)
+        do throws(DelimitedStreamError) {
+            try writer.close()
+            Issue.record("Closing has not failed.")
+        } catch {
+            check(error)
+        }
+    }
+
+    /// What follows the half of a message would be read as the rest of it.
+    @Test func aWriterThatHasFailedWritesNoMore() throws {
+        try withPipe(O_NONBLOCK) { readEnd, writeEnd in
+            var drained = [UInt8](repeating: 0, count: 1 << 20)
+            do {
+                var writer = DelimitedMessageWriter(descriptor: writeEnd)
+                let long = RawMessage(bytes: [UInt8](repeating: 1, count: 200_000))
+                let error = streamError { try writer.write(long) }
+                #expect((error?.cause as? FileError)?.number == EAGAIN)
+                let count = read(readEnd, &drained, drained.count)
+                #expect((1..<200_000).contains(count))
+                let again = streamError { try writer.write(RawMessage(bytes: [2])) }
+                #expect((again?.cause as? FileError)?.number == EAGAIN)
+            }
+            #expect(read(readEnd, &drained, drained.count) == -1)
+        }
+    }
+
+    @Test func aPipeThatIsNotReadIsAnErrorWhereItsSignalIsIgnored() async {
+        await #expect(processExitsWith: .success) {
+            signal(SIGPIPE, SIG_IGN)
+            try withPipe { readEnd, writeEnd in
+                close(readEnd)
+                var writer = DelimitedMessageWriter(descriptor: writeEnd)
+                try writer.write(RawMessage(bytes: [1]))
+                let error = streamError { try writer.flush() }
+                #expect((error?.cause as? FileError)?.number == EPIPE)
+            }
+        }
+        await #expect(processExitsWith: .signal(SIGPIPE)) {
+            try withPipe { readEnd, writeEnd in
+                close(readEnd)
+                var writer = DelimitedMessageWriter(descriptor: writeEnd)
+                try writer.write(RawMessage(bytes: [1]))
+                try writer.flush()
+            }
+        }
+    }
+
     /// Signals interrupt its calls before and after the pipe has taken a part of the bytes.
     @Test func aWriterThatIsInterruptedGoesOn() async {
         await #expect(processExitsWith: .success) {
@@ -40,4 +102,43 @@ internal import Testing
             #expect(received.map(\.byteCount) == [length])
         }
     }
+
+    /// Somebody else closes the descriptor, because no file system here fails to close a file.
+    @Test func anErrorOfClosingIsThrown() async {
+        await #expect(processExitsWith: .success) {
+            try await withTemporaryPath("closed") { path in
+                var writer = try DelimitedMessageWriter(path: path)
+                try writer.write(RawMessage(bytes: [1]))
+                try writer.flush()
+                let descriptor = try #require((0..<100).first { leads($0, to: path) })
+                close(descriptor)
+                do throws(DelimitedStreamError) {
+                    try writer.close()
+                    Issue.record("Closing has not failed.")
+                } catch {
+                    #expect(error.messageIndex == 1)
+                    let description = "Cannot close \(path): Bad file descriptor."
+                    #expect((error.cause as? FileError)?.description == description)
+                }
+            }
+        }
+    }
+}
+
+/// Runs `body` with the ends of a pipe, which are closed afterwards.
+///
+/// - Parameter flags: `O_NONBLOCK`, or none.
+private func withPipe(_ flags: CInt = 0, _ body: (_ readEnd: CInt, _ writeEnd: CInt) throws -> Void) throws {
+    var ends: [CInt] = [0, 0]
+    try #require(pipe(&ends) == 0)
+    defer { for end in ends { close(end) } }
+    for end in ends { try #require(fcntl(end, F_SETFL, flags) == 0) }
+    try body(ends[0], ends[1])
+}
+
+/// Whether a descriptor of this process refers to a file.
+private func leads(_ descriptor: CInt, to path: String) -> Bool {
+    var target = [CChar](repeating: 0, count: Int(PATH_MAX))
+    let count = readlink("/proc/self/fd/\(descriptor)", &target, target.count)
+    return count >= 0 && target[..<count].elementsEqual(path.utf8.map { CChar(bitPattern: $0) })
 }

@@ -60,3 +60,13 @@ struct Suspending<Base: Sequence & Sendable>: AsyncSequence, Sendable where Base
 }
 
 struct Interrupted: Error {}
+
+/// The error that `body` throws. `#expect(throws:)` cannot use readers and writers, which cannot be copied.
+func streamError(_ body: () throws -> Void) -> DelimitedStreamError? {
+    do {
+        try body()
+        return nil
+    } catch {
+        return error as? DelimitedStreamError
+    }
+}
