@@ -1,16 +1,20 @@
 internal import LifelineCore
 public import LifelineMessages
 
-/// Cuts bytes that come piece by piece into messages: each of them stands behind its length as a varint, as
-/// `writeDelimitedTo` of Java and `serialize_delimited` of Python write them.
+/// Decodes messages from a stream that arrives in pieces. Each message follows its length, a varint, as in what
+/// `writeDelimitedTo` of Java and `serialize_delimited` of Python write.
 ///
 ///     var decoder = DelimitedMessageDecoder(of: Telemetry_Sample.self)
+///     var samples: [Telemetry_Sample] = []
 ///     while let piece = nextPiece() {
-///         for sample in try decoder.decode(piece) { … }
+///         try decoder.decode(piece, into: &samples)
+///         …
 ///     }
 ///     try decoder.finish()
 ///
-/// It keeps only the message that has begun: at most twice the bytes of it that have come, and a constant.
+/// Decodes all messages of a piece at once: an empty message takes one byte of input and about 100 bytes of memory or
+/// more. Keep pieces of untrusted bytes short, such as 64 KiB. Between pieces, a decoder keeps only the message that
+/// has begun: at most twice the bytes of it that have come, and a constant.
 public struct DelimitedMessageDecoder<Decoded: DelimitedMessage>: Sendable {
     private var assembler: FrameAssembler
     private var place = StreamPlace()
@@ -21,9 +25,9 @@ public struct DelimitedMessageDecoder<Decoded: DelimitedMessage>: Sendable {
     /// Makes a decoder at the start of a stream.
     ///
     /// - Parameters:
-    ///   - type: what the stream's messages are: a generated type, or `RawMessage`.
+    ///   - type: the type of the messages: a generated one, or `RawMessage`.
     ///   - maximumFrameLength: the most bytes that an encoded message may have. A longer one is refused before its
-    ///     memory is allocated.
+    ///     memory is allocated. Values below 0 count as 0, and those above 2³²−1 as 2³²−1.
     ///   - partial: whether `required` fields may be absent.
     ///   - options: the limits of each message.
     public init(
@@ -37,10 +41,10 @@ public struct DelimitedMessageDecoder<Decoded: DelimitedMessage>: Sendable {
         self.options = options
     }
 
-    /// How many messages were decoded.
+    /// The number of messages that were decoded.
     public var messageCount: Int { place.messageCount }
 
-    /// How many bytes these had, with their lengths: where the next message begins.
+    /// The number of bytes that these had, with their lengths: where the next message begins.
     public var byteCount: Int { place.byteCount }
 
     /// Decodes the messages that `bytes` complete, and appends them.
@@ -48,15 +52,27 @@ public struct DelimitedMessageDecoder<Decoded: DelimitedMessage>: Sendable {
     /// - Throws: `DelimitedStreamError`, at this call and all later ones. Messages before the one that failed are
     ///   appended.
     public mutating func decode(_ bytes: RawSpan, into messages: inout [Decoded]) throws(DelimitedStreamError) {
+        _ = try decodePart(of: bytes, byteCount: .max, into: &messages)
+    }
+
+    /// Decodes the message that earlier bytes began, and those that begin within the next `byteCount` bytes.
+    ///
+    /// - Returns: the number of bytes that were taken. The rest is to come with the next call.
+    @usableFromInline mutating func decodePart(
+        of bytes: RawSpan,
+        byteCount: Int,
+        into messages: inout [Decoded]
+    ) throws(DelimitedStreamError) -> Int {
         if let failure { throw failure }
+        let limit = PartLimit(byteCount: byteCount)
         var sink = DecodingSink(messages: messages, place: place, partial: partial, options: options)
         // The sink is to be the only owner, or the array is copied.
         messages = []
-        defer { (messages, place) = (sink.messages, sink.place) }
         do {
-            try bytes.withUnsafeBytes { try assembler.receive($0, into: &sink) }
+            defer { (messages, place) = (sink.messages, sink.place) }
+            return try bytes.withUnsafeBytes { try assembler.receivePart(of: $0, limit: limit, into: &sink) }
         } catch {
-            throw fail(sink.place, error)
+            throw fail(error)
         }
     }
 
@@ -94,11 +110,12 @@ public struct DelimitedMessageDecoder<Decoded: DelimitedMessage>: Sendable {
         do throws(FramingError) {
             try assembler.finish()
         } catch {
-            throw fail(place, error)
+            throw fail(error)
         }
     }
 
-    private mutating func fail(_ place: StreamPlace, _ cause: any Error) -> DelimitedStreamError {
+    /// Returns the error that all later calls throw.
+    mutating func fail(_ cause: any Error) -> DelimitedStreamError {
         let error = DelimitedStreamError(messageIndex: place.messageCount, byteOffset: place.byteCount, cause: cause)
         failure = error
         return error
@@ -107,9 +124,9 @@ public struct DelimitedMessageDecoder<Decoded: DelimitedMessage>: Sendable {
 
 /// A place between two messages of a stream.
 struct StreamPlace {
-    /// How many messages stand before it.
+    /// The number of messages before it.
     var messageCount = 0
-    /// How many bytes they have, with their lengths.
+    /// The number of their bytes, with their lengths.
     var byteCount = 0
 }
 

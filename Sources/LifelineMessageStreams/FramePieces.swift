@@ -1,7 +1,7 @@
 internal import LifelineCore
 
-/// Gathers single bytes of a delimited stream: a length makes a piece, and a message makes one or more. A piece for
-/// each byte would cost a hundred times what the byte does.
+/// Pieces of a delimited stream that arrives byte by byte: a length makes a piece, and a message makes one or more. A
+/// piece for each byte would cost a hundred times what the byte does.
 public struct FramePieces<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
     @usableFromInline let base: Base
 
@@ -10,16 +10,19 @@ public struct FramePieces<Base: AsyncSequence>: AsyncSequence where Base.Element
     /// Starts with the first length.
     @inlinable public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: base.makeAsyncIterator()) }
 
+    /// Collects the bytes of one piece at a time.
     public struct AsyncIterator: AsyncIteratorProtocol {
         @usableFromInline static var longestPiece: Int { 64 << 10 }
 
         @usableFromInline var base: Base.AsyncIterator
-        /// How many bytes of the message are still to come.
+        /// The number of bytes of the message that are still to come.
         @usableFromInline var missing = 0
 
         @inlinable init(base: Base.AsyncIterator) { self.base = base }
 
-        /// The next piece; nil at the end.
+        /// Returns the next piece; nil at the end.
+        ///
+        /// - Throws: the errors of the base sequence.
         @inlinable public mutating func next(isolation actor: isolated (any Actor)?) async throws -> [UInt8]? {
             var piece: [UInt8] = []
             if missing > 0 {
@@ -38,7 +41,9 @@ public struct FramePieces<Base: AsyncSequence>: AsyncSequence where Base.Element
             return piece.isEmpty ? nil : piece
         }
 
-        /// The next piece; nil at the end.
+        /// Returns the next piece; nil at the end.
+        ///
+        /// - Throws: the errors of the base sequence.
         @inlinable public mutating func next() async throws -> [UInt8]? { try await next(isolation: nil) }
     }
 }

@@ -2,6 +2,7 @@ internal import LifelineCore
 internal import LifelineMessageStreams
 internal import LifelineMessages
 internal import LifelineProtos
+internal import LifelineTestSupport
 internal import Testing
 
 @Suite struct DelimitedMessageDecoderTests {
@@ -17,6 +18,32 @@ internal import Testing
         #expect(messages == stream.messages)
         #expect(decoder.messageCount == stream.messages.count)
         #expect(decoder.byteCount == stream.bytes.count)
+    }
+
+    /// Damage and empty pieces included: the messages, the place and the error do not depend on the pieces.
+    @Test(arguments: 0..<40 as Range<UInt64>) func randomPiecesAreReadAsTheWhole(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        var bytes = try SampleStream().bytes
+        if seed % 2 == 1 {
+            bytes[Int.random(in: bytes.indices, using: &random)] = UInt8.random(in: 0...255, using: &random)
+        }
+        if seed % 4 > 1 { bytes.removeLast(Int.random(in: 1...300, using: &random)) }
+        var whole = DelimitedMessageDecoder(of: ChatMessage.self)
+        var expected: [ChatMessage] = []
+        let expectedError = streamError {
+            try whole.decode(bytes, into: &expected)
+            try whole.finish()
+        }
+        var decoder = DelimitedMessageDecoder(of: ChatMessage.self)
+        var messages: [ChatMessage] = []
+        let error = streamError {
+            for piece in bytes.cutRandomly(using: &random) { try decoder.decode(piece, into: &messages) }
+            try decoder.finish()
+        }
+        #expect(messages == expected)
+        #expect(error?.description == expectedError?.description)
+        #expect(decoder.messageCount == whole.messageCount)
+        #expect(decoder.byteCount == whole.byteCount)
     }
 
     @Test func takesBytesThatDoNotLieTogether() throws {
@@ -62,6 +89,15 @@ internal import Testing
         #expect((error?.cause as? FramingError)?.code == .frameTooLarge)
         #expect(error?.messageIndex == 1)
         #expect(error?.byteOffset == 6)
+    }
+
+    @Test func limitsCountAsTheNearestThatAreValid() throws {
+        var smallest = DelimitedMessageDecoder(of: RawMessage.self, maximumFrameLength: -1)
+        #expect(try smallest.decode([0] as [UInt8]).count == 1)
+        #expect(throws: DelimitedStreamError.self) { try smallest.decode([1, 0] as [UInt8]) }
+        var largest = DelimitedMessageDecoder(of: RawMessage.self, maximumFrameLength: .max)
+        // The beginning of a message of 2³²−1 bytes.
+        #expect(try largest.decode([0xFF, 0xFF, 0xFF, 0xFF, 0x0F] as [UInt8]).isEmpty)
     }
 
     @Test func refusesWhatIsNoLength() {

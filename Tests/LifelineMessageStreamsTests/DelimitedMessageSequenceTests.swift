@@ -2,6 +2,7 @@ internal import LifelineCore
 internal import LifelineMessageStreams
 internal import LifelineMessages
 internal import LifelineProtos
+internal import LifelineTestSupport
 internal import Testing
 
 @Suite struct DelimitedMessageSequenceTests {
@@ -31,6 +32,33 @@ internal import Testing
             #expect(message.byteCount == lengths.removeFirst())
         }
         #expect(lengths.isEmpty)
+    }
+
+    /// A long piece is decoded in parts. The bytes of this one do not lie together.
+    @Test func readsALongPiece() async throws {
+        let stream = try SampleStream(count: 300)
+        #expect(stream.bytes.count > 3 * 65_536)
+        let bytes: [UInt8] = (stream.bytes + [1, 0, 0]).reversed()
+        let pieces = Suspending(base: [bytes.reversed() as ReversedCollection])
+        var messages = pieces.delimitedMessages(of: ChatMessage.self).makeAsyncIterator()
+        for message in stream.messages { #expect(try await messages.next() == message) }
+        for _ in 0..<2 {
+            let error = await #expect(throws: DelimitedStreamError.self) { try await messages.next() }
+            #expect(error?.messageIndex == 300)
+            #expect(error?.byteOffset == stream.bytes.count)
+        }
+    }
+
+    /// Decoded at once, they would take a hundred times the memory of the piece.
+    @Test func aLongPieceOfEmptyMessagesTakesLittleMemory() async {
+        await #expect(processExitsWith: .success) {
+            let pieces = Suspending(base: [[UInt8](repeating: 0, count: 4 << 20)])
+            var messages = pieces.delimitedMessages(of: ChatMessage.self).makeAsyncIterator()
+            guard let before = allocatedByteCount() else { return }
+            #expect(try await messages.next() != nil)
+            let after = try #require(allocatedByteCount())
+            #expect(after - before < 64 << 20)
+        }
     }
 
     @Test func bytesThatAreNoLengthAreRefused() async throws {
@@ -71,6 +99,32 @@ internal import Testing
             let error = await #expect(throws: DelimitedStreamError.self) { try await messages.next() }
             #expect((error?.cause as? FramingError)?.code == .truncatedFrame)
         }
+    }
+
+    /// An `AsyncStream` ends when the task is cancelled, in the middle of a message here.
+    @Test func aStreamThatEndsInsideAMessageByCancellationIsCancelled() async throws {
+        let (pieces, continuation) = AsyncStream.makeStream(of: [UInt8].self)
+        continuation.yield([0, 5, 1])
+        let task = Task { () throws in
+            var messages = pieces.delimitedMessages(of: RawMessage.self).makeAsyncIterator()
+            #expect(try await messages.next() != nil)
+            withUnsafeCurrentTask { $0?.cancel() }
+            await #expect(throws: CancellationError.self) { try await messages.next() }
+            await #expect(throws: CancellationError.self) { try await messages.next() }
+        }
+        try await task.value
+    }
+
+    /// Its error is the stream's own.
+    @Test func aDamagedMessageIsToldAlthoughTheTaskIsCancelled() async throws {
+        let task = Task { () throws in
+            let pieces = Suspending(base: [[0, 1, 0] as [UInt8]])
+            var messages = pieces.delimitedMessages(of: ChatMessage.self).makeAsyncIterator()
+            #expect(try await messages.next() != nil)
+            withUnsafeCurrentTask { $0?.cancel() }
+            await #expect(throws: DelimitedStreamError.self) { try await messages.next() }
+        }
+        try await task.value
     }
 
     @Test func whatTheSequenceThrowsIsThrown() async throws {

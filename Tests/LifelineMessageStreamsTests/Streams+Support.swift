@@ -1,6 +1,7 @@
 internal import LifelineMessageStreams
 internal import LifelineMessages
 internal import LifelineProtos
+internal import LifelineTestSupport
 
 /// A stream of messages that differ in length, some of them empty.
 struct SampleStream {
@@ -36,6 +37,17 @@ extension [UInt8] {
     /// In pieces of so many bytes.
     func cut(into length: Int) -> [ArraySlice<UInt8>] {
         stride(from: 0, to: count, by: length).map { self[$0..<Swift.min($0 + length, count)] }
+    }
+
+    /// In pieces of 0 to 99 bytes.
+    func cutRandomly(using random: inout SeededGenerator) -> [ArraySlice<UInt8>] {
+        var (pieces, rest) = ([ArraySlice<UInt8>](), self[...])
+        while !rest.isEmpty {
+            let length = Int.random(in: 0...99, using: &random)
+            pieces.append(rest.prefix(length))
+            rest = rest.dropFirst(length)
+        }
+        return pieces
     }
 }
 
