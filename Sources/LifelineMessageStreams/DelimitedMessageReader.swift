@@ -6,21 +6,28 @@ public import LifelineMessages
 ///     var reader = try DelimitedMessageReader(of: Telemetry_Sample.self, path: "samples.binpb")
 ///     while let sample = try reader.next() { … }
 ///
-/// It reads 64 KiB at a time, and holds no more of a file than the messages of these. It blocks its thread while a pipe
-/// or a socket has nothing to read: in a task, use `delimitedMessages(of:)` of an asynchronous sequence.
-public struct DelimitedMessageReader<Decoded: DelimitedMessage>: ~Copyable {
+/// Reads 64 KiB at a time and holds the messages of one read. It blocks its thread while a pipe or a socket has nothing
+/// to read: in a task, use `delimitedMessages(of:)` of an asynchronous sequence.
+public struct DelimitedMessageReader<Decoded: DelimitedMessage>: ~Copyable, Sendable {
     private static var chunkLength: Int { 64 << 10 }
 
     private let file: OpenFile
     private var decoder: DelimitedMessageDecoder<Decoded>
-    private var batch: [Decoded] = []
-    /// How many messages of the batch were handed out.
-    private var handedOut = 0
+    /// The messages of the last read, the last one first. Handing one out removes it, so that the caller's is the only
+    /// reference, and changing it needs no copy.
+    private var waiting: [Decoded] = []
+    /// Whether nothing more is read. The decoder has the error, if there was one.
     private var isAtEnd = false
 
     /// Opens a file, which is closed with the reader.
     ///
-    /// - Parameters: as `DelimitedMessageDecoder` has them.
+    /// - Parameters:
+    ///   - type: the type of the messages: a generated one, or `RawMessage`.
+    ///   - path: the file.
+    ///   - maximumFrameLength: the most bytes that an encoded message may have. Values below 0 count as 0, and those
+    ///     above 2³²−1 as 2³²−1.
+    ///   - partial: whether `required` fields may be absent.
+    ///   - options: the limits of each message.
     /// - Throws: `FileError` when it cannot be opened.
     public init(
         of type: Decoded.Type = Decoded.self,
@@ -38,9 +45,15 @@ public struct DelimitedMessageReader<Decoded: DelimitedMessage>: ~Copyable {
         )
     }
 
-    /// Reads from a descriptor, which stays open, and has to be one whose reads block.
+    /// Reads from a descriptor.
     ///
-    /// - Parameters: as `DelimitedMessageDecoder` has them.
+    /// - Parameters:
+    ///   - type: the type of the messages: a generated one, or `RawMessage`.
+    ///   - descriptor: the descriptor. Its reads have to block. The reader does not close it.
+    ///   - maximumFrameLength: the most bytes that an encoded message may have. Values below 0 count as 0, and those
+    ///     above 2³²−1 as 2³²−1.
+    ///   - partial: whether `required` fields may be absent.
+    ///   - options: the limits of each message.
     public init(
         of type: Decoded.Type = Decoded.self,
         descriptor: CInt,
@@ -57,56 +70,46 @@ public struct DelimitedMessageReader<Decoded: DelimitedMessage>: ~Copyable {
         )
     }
 
-    /// The next message; nil at the end of the file.
+    /// Returns the next message; nil at the end of the file.
     ///
-    /// - Throws: `DelimitedStreamError`, after the messages before the one that failed, and at every later call.
+    /// - Throws: `DelimitedStreamError`, after the messages before the one that failed, and again at every later call.
     public mutating func next() throws(DelimitedStreamError) -> Decoded? {
-        while handedOut == batch.count {
-            guard try readBatch() else { return nil }
-        }
-        defer { handedOut += 1 }
-        return batch[handedOut]
+        try readIfNeeded()
+        return waiting.popLast()
     }
 
-    /// The next messages: those of `next()` that were read already, or those that the next read completes; nil at the
-    /// end of the file.
+    /// Returns the messages that were read but not yet returned or, if there are none, those that the next read
+    /// completes; nil at the end of the file.
     ///
     /// - Throws: as `next()` does.
     public mutating func nextBatch() throws(DelimitedStreamError) -> [Decoded]? {
-        while handedOut == batch.count {
-            guard try readBatch() else { return nil }
-        }
-        defer { (batch, handedOut) = ([], 0) }
-        return handedOut == 0 ? batch : Array(batch[handedOut...])
+        try readIfNeeded()
+        if waiting.isEmpty { return nil }
+        defer { waiting = [] }
+        waiting.reverse()
+        return waiting
     }
 
-    /// Reads once. Returns false at the end.
-    private mutating func readBatch() throws(DelimitedStreamError) -> Bool {
-        batch.removeAll(keepingCapacity: true)
-        handedOut = 0
-        if !isAtEnd {
+    /// Reads until there are messages, or the file ends.
+    private mutating func readIfNeeded() throws(DelimitedStreamError) {
+        while waiting.isEmpty {
+            // Throws the error of an earlier read or decoding again.
+            if isAtEnd { return try decoder.finish() }
             let bytes: [UInt8]
             do throws(FileError) {
                 bytes = try file.read(atMost: Self.chunkLength)
             } catch {
-                throw DelimitedStreamError(
-                    messageIndex: decoder.messageCount,
-                    byteOffset: decoder.byteCount,
-                    cause: error
-                )
+                isAtEnd = true
+                throw decoder.fail(error)
             }
             isAtEnd = bytes.isEmpty
             do throws(DelimitedStreamError) {
-                try decoder.decode(bytes, into: &batch)
+                try decoder.decode(bytes, into: &waiting)
             } catch {
-                // `finish()` throws it again, behind the messages before it.
+                // `finish()` throws it again, after the messages before it.
                 isAtEnd = true
             }
+            waiting.reverse()
         }
-        if isAtEnd, batch.isEmpty {
-            try decoder.finish()
-            return false
-        }
-        return true
     }
 }

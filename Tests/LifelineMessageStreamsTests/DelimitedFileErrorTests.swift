@@ -7,6 +7,35 @@ internal import LifelineTestSupport
 internal import Testing
 
 @Suite struct DelimitedFileErrorTests {
+    @Test func aFolderCannotBeRead() throws {
+        var reader = try DelimitedMessageReader(of: RawMessage.self, path: "/tmp")
+        for _ in 0..<2 {
+            let error = streamError { _ = try reader.next() }
+            #expect((error?.cause as? FileError)?.number == EISDIR)
+            #expect(error?.description == "Message 0, at byte 0: Cannot read /tmp: Is a directory.")
+        }
+    }
+
+    @Test func aReaderThatHasFailedReadsNoMore() throws {
+        try withPipe(O_NONBLOCK) { readEnd, writeEnd in
+            var reader = DelimitedMessageReader(of: RawMessage.self, descriptor: readEnd)
+            #expect(write(writeEnd, [0] as [UInt8], 1) == 1)
+            let first = try reader.next()
+            #expect(first != nil)
+            for _ in 0..<2 {
+                for isBatch in [false, true] {
+                    let error = streamError {
+                        if isBatch { _ = try reader.nextBatch() } else { _ = try reader.next() }
+                    }
+                    #expect((error?.cause as? FileError)?.number == EAGAIN)
+                    #expect(error?.messageIndex == 1)
+                    #expect(error?.byteOffset == 1)
+                }
+                #expect(write(writeEnd, [0] as [UInt8], 1) == 1)
+            }
+        }
+    }
+
     @Test func aWriterThatHasFailedFailsAgain() throws {
         var writer = try DelimitedMessageWriter(path: "/dev/full")
         try writer.write(RawMessage(bytes: [1]))

@@ -67,6 +67,46 @@ internal import Testing
         }
     }
 
+    @Test func theReaderHasTheLimitsThatWereAskedFor() async throws {
+        try await withTemporaryPath("limited") { path in
+            writeFile([2, 0, 0, 3, 0, 0, 0], to: path)
+            let options = DecodingOptions(maximumDepth: 7)
+            var reader = try DelimitedMessageReader(
+                of: Decoding.self,
+                path: path,
+                maximumFrameLength: 2,
+                partial: true,
+                options: options
+            )
+            #expect(try reader.next() == Decoding(partial: true, options: options))
+            let error = streamError { _ = try reader.next() }
+            #expect((error?.cause as? FramingError)?.code == .frameTooLarge)
+            let descriptor = open(path, O_RDONLY)
+            defer { close(descriptor) }
+            var other = DelimitedMessageReader(of: Decoding.self, descriptor: descriptor, maximumFrameLength: 3)
+            #expect(try other.next() == Decoding(partial: false, options: DecodingOptions()))
+            #expect(try other.next() != nil)
+        }
+    }
+
+    /// A copy would take as much memory again.
+    @Test func changingAMessageDoesNotCopyIt() async {
+        await #expect(processExitsWith: .success) {
+            try await withTemporaryPath("long") { path in
+                var writer = try DelimitedMessageWriter(path: path)
+                let long = ChatMessage.with { $0.text = String(repeating: "x", count: 1 << 20) }
+                for _ in 0..<2 { try writer.write(long) }
+                try writer.close()
+                var reader = try DelimitedMessageReader(of: ChatMessage.self, path: path)
+                var message = try #require(try reader.next())
+                guard let before = allocatedByteCount() else { return }
+                message.id = "1"
+                let after = try #require(allocatedByteCount())
+                #expect(after - before < 1 << 19)
+            }
+        }
+    }
+
     @Test func anEmptyFileHasNoMessages() async throws {
         try await withTemporaryPath("empty") { path in
             writeFile([], to: path)
@@ -156,16 +196,6 @@ internal import Testing
         }
     }
 
-    @Test func aFolderCannotBeRead() throws {
-        var reader = try DelimitedMessageReader(of: RawMessage.self, path: "/tmp")
-        do throws(DelimitedStreamError) {
-            _ = try reader.next()
-            Issue.record("A folder has no messages.")
-        } catch {
-            #expect((error.cause as? FileError)?.number == EISDIR)
-        }
-    }
-
     @Test func aMessageThatCannotBeWrittenChangesNothing() async throws {
         try await withTemporaryPath("refused") { path in
             var writer = try DelimitedMessageWriter(path: path, maximumFrameLength: 2)
@@ -187,5 +217,24 @@ internal import Testing
             try writer.close()
             #expect(try read(path) == [ChatMessage()])
         }
+    }
+}
+
+/// What it was decoded with.
+private struct Decoding: DelimitedMessage, Equatable {
+    let partial: Bool
+    let options: DecodingOptions
+
+    init(partial: Bool, options: DecodingOptions) { (self.partial, self.options) = (partial, options) }
+
+    init(serializedBytes: UnsafeRawBufferPointer, partial: Bool, options: DecodingOptions) {
+        self.init(partial: partial, options: options)
+    }
+
+    func withDelimitedBytes<Result>(
+        partial: Bool,
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) throws -> Result {
+        throw Interrupted()
     }
 }
