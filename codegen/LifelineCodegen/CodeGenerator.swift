@@ -39,7 +39,8 @@ package struct CodeGenerator {
 
         request.protoFile = request.protoFile.map(ExtensionMessages.declared)
         let generated = options.services == .only ? [] : Set(request.fileToGenerate)
-        let schema = Schema(DescriptorSet(protos: request.protoFile)) { file in
+        let descriptorSet = DescriptorSet(protos: request.protoFile)
+        let schema = Schema(descriptorSet, compatibility: options.compatibility) { file in
             options.module(ofFile: file.name, isGeneratedHere: generated.contains(file.name)).swift
         }
         let descriptors = try request.fileToGenerate.map { name in

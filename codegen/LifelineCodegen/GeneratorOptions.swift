@@ -22,6 +22,13 @@ package struct GeneratorOptions: Equatable {
         case only
     }
 
+    /// The library whose API the generated Swift has.
+    package enum Compatibility: String, CaseIterable {
+        case lifeline = "Lifeline"
+        /// Lists are arrays, maps dictionaries and bytes `Data`; and what messages can do has swift-protobuf's names.
+        case swiftProtobuf = "SwiftProtobuf"
+    }
+
     /// Where a .proto file that is generated elsewhere, or all in a folder, ended up.
     package struct Module: Equatable {
         package let swift: String
@@ -32,6 +39,7 @@ package struct GeneratorOptions: Equatable {
     package private(set) var cTarget = ""
     package private(set) var visibility = Visibility.internal
     package private(set) var services = Services.withMessages
+    package private(set) var compatibility = Compatibility.lifeline
     /// By path of a .proto file or of a folder.
     package private(set) var modules = [
         "google/protobuf": Module(swift: "LifelineWellKnownTypes", c: "CLifelineWellKnownTypes"),
@@ -51,6 +59,11 @@ package struct GeneratorOptions: Equatable {
             let subject = key == "ModuleMapping" ? "\(key)=\(value.prefix { $0 != ":" })" : key
             if let other = given.updateValue(value, forKey: subject), other != value {
                 throw GeneratorError("--lifeline_opt: \(key) is both \"\(other)\" and \"\(value)\". Give it once.")
+            }
+        }
+        if compatibility == .swiftProtobuf {
+            for (path, module) in modules where module.swift.hasPrefix("Lifeline") {
+                modules[path] = Module(swift: SwiftContext.compatibility, c: module.c)
             }
         }
         if services == .only {
@@ -88,6 +101,11 @@ package struct GeneratorOptions: Equatable {
                 throw GeneratorError("--lifeline_opt: Services is true, false or only, not \"\(value)\".")
             }
             self.services = services
+        case "Compatibility":
+            guard let compatibility = Compatibility(rawValue: value) else {
+                throw GeneratorError("--lifeline_opt: Compatibility is Lifeline or SwiftProtobuf, not \"\(value)\".")
+            }
+            self.compatibility = compatibility
         case "ModuleMapping":
             let parts = value.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
             guard parts.count == 3, !parts[0].isEmpty else {
@@ -103,7 +121,7 @@ package struct GeneratorOptions: Equatable {
         default:
             throw GeneratorError(
                 "--lifeline_opt: there is no parameter \"\(key)\". "
-                    + "There are SwiftTarget, CTarget, Visibility, Services and ModuleMapping."
+                    + "There are SwiftTarget, CTarget, Visibility, Services, Compatibility and ModuleMapping."
             )
         }
     }

@@ -16,7 +16,11 @@ struct Schema {
     /// - Parameters:
     ///   - descriptors: All files of the request.
     ///   - module: The Swift module that a file's types are in.
-    init(_ descriptors: DescriptorSet, module: (FileDescriptor) -> String) {
+    init(
+        _ descriptors: DescriptorSet,
+        compatibility: GeneratorOptions.Compatibility = .lifeline,
+        module: (FileDescriptor) -> String
+    ) {
         self.descriptors = descriptors
         let messages = descriptors.files.flatMap(\.allMessages)
         messagesThatReachRequired = Self.messages(among: messages, thatReach: \.isRequired)
@@ -28,7 +32,12 @@ struct Schema {
             uniquingKeysWith: { first, _ in first }
         )
         names = CNames(files: descriptors.files)
-        swiftNames = SwiftNames(files: descriptors.files, extensions: extensions, module: module)
+        swiftNames = SwiftNames(
+            files: descriptors.files,
+            extensions: extensions,
+            isConverted: compatibility == .swiftProtobuf,
+            module: module
+        )
     }
 
     func reachesRequiredField(_ message: Descriptor) -> Bool { messagesThatReachRequired.contains(message.fullName) }

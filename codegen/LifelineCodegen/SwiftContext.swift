@@ -6,6 +6,10 @@ struct SwiftContext {
     static let runtime = "LifelineMessages"
     /// The module with the sessions that services are called over.
     static let sessions = "Lifeline"
+    /// The module with what `Compatibility=SwiftProtobuf` needs.
+    static let compatibility = "LifelineSwiftProtobufCompatibility"
+    /// The module that declares `Data`.
+    static let foundation = "FoundationEssentials"
 
     private let schema: Schema
     var names: CNames { schema.names }
@@ -72,6 +76,24 @@ struct SwiftContext {
     /// A type of the standard library's: qualified where a generated type has its name.
     func standard(_ name: String) -> String { shadowingNames.contains(name) ? "Swift.\(name)" : name }
 
+    var isForSwiftProtobuf: Bool { options.compatibility == .swiftProtobuf }
+
+    /// The protocols that messages and enums conform to.
+    var messageProtocol: String {
+        isForSwiftProtobuf ? "\(Self.compatibility).SwiftProtobufMessage" : runtime("Message")
+    }
+    var enumProtocol: String {
+        isForSwiftProtobuf ? "\(Self.compatibility).SwiftProtobufEnum" : runtime("ProtobufEnum")
+    }
+
+    private var bytes: String {
+        if !isForSwiftProtobuf { return "[\(standard("UInt8"))]" }
+        return shadowingNames.contains("Data") ? "\(Self.foundation).Data" : "Data"
+    }
+
+    /// An expression for bytes that `literal`, an array's, has.
+    func bytes(_ literal: String) -> String { isForSwiftProtobuf ? "\(bytes)(\(literal))" : literal }
+
     /// The Swift type of a field's value, or of one element of a repeated field.
     func elementType(of field: FieldDescriptor) -> String {
         switch field.type {
@@ -83,7 +105,7 @@ struct SwiftContext {
         case .uint32, .fixed32: standard("UInt32")
         case .bool: standard("Bool")
         case .string: standard("String")
-        case .bytes: "[\(standard("UInt8"))]"
+        case .bytes: bytes
         case .enum: qualified(swiftNames.path(field.enumType), from: field.enumType.file)
         case .message, .group: type(of: field.messageType)
         }
@@ -92,7 +114,12 @@ struct SwiftContext {
     /// The Swift type of an extension's value.
     func valueType(of field: FieldDescriptor) -> String {
         let element = elementType(of: field)
-        return field.isRepeated ? "\(runtime("RepeatedField"))<\(element)>" : element
+        if !field.isRepeated { return element }
+        return isForSwiftProtobuf ? "[\(element)]" : listType(of: field)
+    }
+
+    func listType(of field: FieldDescriptor) -> String {
+        "\(runtime("RepeatedField"))<\(elementType(of: field))>"
     }
 
     /// The extension that `message` stands for; nil for one of the .proto file's.

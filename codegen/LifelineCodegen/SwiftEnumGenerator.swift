@@ -24,7 +24,7 @@ struct SwiftEnumGenerator {
         let int = context.standard("Int")
         printer.printComments(type.protoSourceCommentsWithDeprecation())
         printer.print(
-            "\(context.frozenModifier)enum \(context.swiftNames.relativeName(type)): \(context.runtime("ProtobufEnum")) {"
+            "\(context.frozenModifier)enum \(context.swiftNames.relativeName(type)): \(context.enumProtocol) {"
         )
         printer.withIndentation { printer in
             for value in cases {

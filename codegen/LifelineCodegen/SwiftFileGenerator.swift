@@ -70,11 +70,18 @@ struct SwiftFileGenerator {
         var modules: Set<String> = []
         if !enums.isEmpty || !messages.isEmpty { modules.insert(SwiftContext.runtime) }
         if !messages.isEmpty { modules.insert(context.options.cTarget) }
+        if context.isForSwiftProtobuf, !enums.isEmpty || !messages.isEmpty {
+            modules.insert(SwiftContext.compatibility)
+            if file.allMessages.contains(where: { $0.fields.contains { $0.type == .bytes } }) {
+                modules.insert(SwiftContext.foundation)
+            }
+        }
         if !services.isEmpty { modules.insert(SwiftContext.sessions) }
         for other in filesOfUsedTypes where !context.isGeneratedHere(other) {
             let module = context.options.module(ofFile: other.name, isGeneratedHere: false).swift
-            if module != context.options.swiftTarget { modules.insert(module) }
+            modules.insert(module)
         }
+        modules.remove(context.options.swiftTarget)
         return modules
     }
 

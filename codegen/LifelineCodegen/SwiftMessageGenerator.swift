@@ -15,7 +15,7 @@ struct SwiftMessageGenerator {
         let modifier = context.modifier
         let reference = "\(context.runtime("_MessageReference"))<_Fields>"
         let field = context.extensionOf(message)
-        let conformance = context.runtime(field == nil ? "Message" : "MessageExtension")
+        let conformance = field == nil ? context.messageProtocol : context.runtime("MessageExtension")
         let comments = field?.protoSourceCommentsWithDeprecation() ?? message.protoSourceCommentsWithDeprecation()
         printer.printComments(comments)
         printer.print(

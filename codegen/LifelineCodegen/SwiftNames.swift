@@ -13,6 +13,8 @@ struct SwiftNames {
         let clear: String
         /// The method that lends a string or bytes as a span.
         let withSpan: String
+        /// Where the property is an array or a dictionary, to which the field is converted: the property that is not.
+        let withField: String
 
         /// The case of a oneof's enum, where its type is known.
         var dotted: String { ".\(name.withoutBackticks)" }
@@ -23,6 +25,7 @@ struct SwiftNames {
     /// What generated code needs under its own name, wherever it stands.
     private static let reservedTypes: Set<String> = ["_CValue", "_Extended", "_Fields", "_Value", SwiftContext.runtime]
 
+    private let isConverted: Bool
     // By full names in the .proto file; those of types are relative to the type around them.
     private var types: [String: String] = [:]
     private var properties: [String: Property] = [:]
@@ -36,8 +39,15 @@ struct SwiftNames {
     /// - Parameters:
     ///   - files: All that the request has.
     ///   - extensions: By their full names, which are those of the messages that stand for them.
+    ///   - isConverted: Whether lists and maps have properties that are arrays and dictionaries.
     ///   - module: The Swift module that a file's types are in.
-    init(files: [FileDescriptor], extensions: [String: FieldDescriptor], module: (FileDescriptor) -> String) {
+    init(
+        files: [FileDescriptor],
+        extensions: [String: FieldDescriptor],
+        isConverted: Bool = false,
+        module: (FileDescriptor) -> String
+    ) {
+        self.isConverted = isConverted
         for file in files {
             // Without a module for the well-known types, which the namer would look for in swift-protobuf's.
             let mappings = ProtoFileToModuleMappings(swiftProtobufModuleName: "")
@@ -112,7 +122,7 @@ struct SwiftNames {
         addTypes(message.messages, message.enums, extensions, taken: &taken, namer: namer)
         // By number, for a field that is added later has a higher one, and must not rename an older field.
         for field in message.fields.sorted(by: { $0.number < $1.number }) {
-            properties[field.fullName] = Self.property(of: field, taken: &taken, namer: namer)
+            properties[field.fullName] = property(of: field, taken: &taken, namer: namer)
         }
         for oneof in message.oneofs where !oneof.isOfOptionalField {
             let suffix = "_\(oneof.fields[0].number)"
@@ -135,14 +145,15 @@ struct SwiftNames {
             let names = namer.messagePropertyNames(extensionField: field)
             let message: Descriptor = field.containingType
             let taken = takenOfMessage[message.fullName] ?? members(of: message)
-            var property = Property(name: names.value, has: names.has, clear: names.clear, withSpan: "")
+            var property = Property(name: names.value, has: names.has, clear: names.clear, withSpan: "", withField: "")
             var suffix = "_\(field.number)"
             while !taken.isDisjoint(with: [property.name, property.has, property.clear]) {
                 property = Property(
                     name: names.value.withoutBackticks + suffix,
                     has: names.has + suffix,
                     clear: names.clear + suffix,
-                    withSpan: ""
+                    withSpan: "",
+                    withField: ""
                 )
                 suffix += "_"
             }
@@ -165,7 +176,7 @@ struct SwiftNames {
         return namer.typePrefix(forFile: file) + NamingUtils.toUpperCamelCase(base) + "_Extensions"
     }
 
-    private static func property(
+    private func property(
         of field: FieldDescriptor,
         taken: inout Set<String>,
         namer: SwiftProtobufNamer
@@ -175,19 +186,27 @@ struct SwiftNames {
         let capitalized = names.has.dropFirst("has".count)
         let withSpan = "with\(capitalized)\(field.type == .string ? "UTF8Span" : "Span")"
         let hasSpan = !field.isRepeated && (field.type == .string || field.type == .bytes)
-        var property = Property(name: names.name, has: names.has, clear: names.clear, withSpan: withSpan)
+        let withField = "\(names.name.withoutBackticks)Field"
+        var property = Property(
+            name: names.name,
+            has: names.has,
+            clear: names.clear,
+            withSpan: withSpan,
+            withField: withField
+        )
         var suffix = "_\(field.number)"
         let members = { (property: Property) in
             let hasPresence = field.hasPresence && field.realContainingOneof == nil
             return [property.name] + (hasPresence ? [property.has, property.clear] : [])
-                + (hasSpan ? [property.withSpan] : [])
+                + (hasSpan ? [property.withSpan] : []) + (isConverted && field.isRepeated ? [property.withField] : [])
         }
         while !taken.isDisjoint(with: members(property)) {
             property = Property(
                 name: names.name.withoutBackticks + suffix,
                 has: names.has + suffix,
                 clear: names.clear + suffix,
-                withSpan: withSpan + suffix
+                withSpan: withSpan + suffix,
+                withField: withField + suffix
             )
             suffix += "_"
         }
@@ -221,7 +240,7 @@ extension SwiftNames {
     }
 
     func property(_ field: FieldDescriptor) -> Property {
-        properties[field.fullName] ?? Property(name: field.name, has: "", clear: "", withSpan: "")
+        properties[field.fullName] ?? Property(name: field.name, has: "", clear: "", withSpan: "", withField: "")
     }
 
     /// The registry of the extensions that a file declares.

@@ -4,14 +4,16 @@ internal import SwiftProtobufPluginLibrary
 // Repeated fields and maps.
 extension SwiftProperty {
     func printRepeated(to printer: inout SourcePrinter) {
-        let list = context.valueType(of: field)
+        if context.isForSwiftProtobuf { printConverted(to: "[\(type)]", as: "array", to: &printer) }
+        let list = context.listType(of: field)
         printCollection(ofType: list, to: &printer) { "\(list)(_in: _message, \(value), count: \($0))" }
     }
 
     func printMap(to printer: inout SourcePrinter) {
-        guard let (key, mapped) = field.messageType.mapKeyAndValue else { return }
-        let types = "\(context.elementType(of: key)), \(context.elementType(of: mapped))"
-        let map = "\(context.runtime("MapField"))<\(types)>"
+        guard let fields = field.messageType.mapKeyAndValue else { return }
+        let (key, mapped) = (context.elementType(of: fields.key), context.elementType(of: fields.value))
+        if context.isForSwiftProtobuf { printConverted(to: "[\(key): \(mapped)]", as: "dictionary", to: &printer) }
+        let map = "\(context.runtime("MapField"))<\(key), \(mapped)>"
         printCollection(ofType: map, to: &printer) { "\(map)(_in: _message, entries: \(value), count: \($0))" }
     }
 
@@ -25,9 +27,18 @@ extension SwiftProperty {
         case .repeated(let member), .map(let member): count = "_message.pointee.\(member)"
         default: return
         }
-        printProperty(ofType: type, to: &printer) { printer in
+        let name = context.isForSwiftProtobuf ? swift.withField : swift.name
+        printProperty(name, ofType: type, to: &printer) { printer in
             printer.print("_read { yield \(reading(count)) }")
             printChanging(as: "collection", to: &printer)
+        }
+    }
+
+    /// Prints the property with a type of the standard library's, to and from which it is converted.
+    private func printConverted(to type: String, as kind: String, to printer: inout SourcePrinter) {
+        printProperty(swift.name, ofType: type, to: &printer) { printer in
+            printer.print("get { _message[\(kind): \(tableIndex)] }")
+            printChanging(as: kind, to: &printer)
         }
     }
 }

@@ -4,7 +4,7 @@ internal import SwiftProtobufPluginLibrary
 // A submessage that is there at most once.
 extension SwiftProperty {
     func printMessage(to printer: inout SourcePrinter) {
-        printProperty(ofType: type, to: &printer) { printer in
+        printProperty(swift.name, ofType: type, to: &printer) { printer in
             let fields: String
             if case .oneof = presence, let isPresent {
                 fields = "\(isPresent) ? \(value) : nil"

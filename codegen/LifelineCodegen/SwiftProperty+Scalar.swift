@@ -4,9 +4,11 @@ internal import SwiftProtobufPluginLibrary
 // Numbers, enums, strings and bytes that are there at most once.
 extension SwiftProperty {
     func printScalar(to printer: inout SourcePrinter) {
-        printProperty(ofType: type, to: &printer) { printer in
+        printProperty(swift.name, ofType: type, to: &printer) { printer in
             if let isPresent {
-                printer.print("get { \(isPresent) ? \(loaded) : \(SwiftLiteral.defaultValue(of: field, in: context)) }")
+                let standIn = SwiftLiteral.defaultValue(of: field, in: context)
+                let value = field.type == .bytes ? context.bytes(standIn) : standIn
+                printer.print("get { \(isPresent) ? \(loaded) : \(value) }")
             } else {
                 printer.print("get { \(loaded) }")
             }
@@ -44,7 +46,7 @@ extension SwiftProperty {
         case .bool: "\(value) != 0"
         case .enum: "\(type)._load(\(value))"
         case .string: "_message.string(\(value))"
-        case .bytes: "_message.bytes(\(value))"
+        case .bytes: context.isForSwiftProtobuf ? "_message.data(\(value))" : "_message.bytes(\(value))"
         default: value
         }
     }

@@ -46,12 +46,13 @@ struct SwiftProperty {
 
     /// Prints `var name: type {`, then what `accessors` prints, then `}`.
     func printProperty(
+        _ name: String,
         ofType type: String,
         to printer: inout SourcePrinter,
         accessors: (inout SourcePrinter) -> Void
     ) {
         printer.printComments(field.protoSourceCommentsWithDeprecation())
-        printer.print("\(context.inlinableModifier)var \(swift.name): \(type) {")
+        printer.print("\(context.inlinableModifier)var \(name): \(type) {")
         printer.withIndentation(body: accessors)
         printer.print("}")
     }
