@@ -62,6 +62,7 @@ extension _MessageReference {
     /// A submessage. Changing it in place makes it present.
     @inlinable public subscript<M: Message>(message index: Int, of table: UnsafePointer<_MessageTable>) -> M {
         _read {
+            defer { extendLifetime(storage) }
             let field = table.pointee.fields + index
             let isPresent = lifeline_is_present(field, fields)
             yield M(_reading: isPresent ? place(of: field, as: M._CValue.self).pointee : nil, in: self)
@@ -120,11 +121,15 @@ public protocol _FieldCollection {
 }
 
 extension _MessageReference {
-    @inlinable public subscript<Collection: _FieldCollection>(
+    @inlinable
+    public subscript<Collection: _FieldCollection>(
         collection index: Int,
         of table: UnsafePointer<_MessageTable>
     ) -> Collection {
-        _read { yield collection(table.pointee.fields + index, in: storage) }
+        _read {
+            defer { extendLifetime(storage) }
+            yield collection(table.pointee.fields + index, in: storage)
+        }
         set {
             _ = mutableFields(as: table)
             store(newValue._copied(into: storage.unsafelyUnwrapped), in: table.pointee.fields + index)
