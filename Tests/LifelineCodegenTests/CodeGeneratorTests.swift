@@ -72,6 +72,38 @@ import Testing
         if name != "Public" { #expect(!swift.contains("public ")) }
     }
 
+    @Test func typesOfSwiftProtobuf() throws {
+        let text = """
+            syntax = "proto2";
+            message M {
+              repeated string names = 1; map<string, bytes> blobs = 2; optional bytes data = 3 [default = "a"];
+              oneof choice { bytes raw = 4; } optional int32 names_field = 5; message Inner {}
+              extensions 10 to 20;
+            }
+            message Data {}
+            enum E { ZERO = 0; }
+            extend M { repeated int32 more = 10; }
+            """
+        let parameter = "\(targets),Compatibility=SwiftProtobuf"
+        let swift = try generate(.compiling(text, parameter: parameter)).content("Sample/test.pb.swift")
+        let expected = [
+            "import FoundationEssentials\n", "import LifelineSwiftProtobufCompatibility\n",
+            "struct M: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {",
+            "struct Inner: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {",
+            "enum E: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {",
+            "var names: [String] {\n        get { _message[array: 0, of: Self._table] }",
+            "var namesField: LifelineMessages.RepeatedField<String> {",
+            "var blobs: [String: FoundationEssentials.Data] {\n        get { _message[dictionary: 1, of: Self._table] }",
+            "var blobsField: LifelineMessages.MapField<String, FoundationEssentials.Data> {",
+            "? _message.data(_message.pointee.data) : FoundationEssentials.Data([97]) }",
+            "case raw(FoundationEssentials.Data)",
+            // The accessor of `names` has the name that came first.
+            "var namesField_5: Int32 {",
+            "var more: [Int32] {\n        get { self[Extensions_more.self] }",
+        ]
+        for part in expected { #expect(swift.contains(part), "\(part)") }
+    }
+
     @Test func importsTheModulesThatFieldsNeed() throws {
         let folder = try TemporaryFolder()
         try folder.write("syntax = \"proto3\"; message Other {}", to: "other/o.proto")

@@ -17,6 +17,17 @@ import Testing
         #expect(try GeneratorOptions(parameter: "\(targets),Services=only").services == .only)
     }
 
+    @Test func compatibilityChangesTheModulesOfWellKnownTypes() throws {
+        let options = try GeneratorOptions(
+            parameter: "\(targets),ModuleMapping=google/protobuf/any.proto:B:CB,Compatibility=SwiftProtobuf"
+        )
+        #expect(options.compatibility == .swiftProtobuf)
+        #expect(options.modules["google/protobuf"]?.swift == "LifelineSwiftProtobufCompatibility")
+        #expect(options.modules["google/protobuf"]?.c == "CLifelineWellKnownTypes")
+        #expect(options.modules["google/protobuf/any.proto"] == .init(swift: "B", c: "CB"))
+        #expect(try GeneratorOptions(parameter: "\(targets),Compatibility=Lifeline").compatibility == .lifeline)
+    }
+
     @Test func servicesAloneNeedNoCTarget() throws {
         #expect(try GeneratorOptions(parameter: "SwiftTarget=A,Services=only").swiftTarget == "A")
     }
@@ -35,6 +46,7 @@ import Testing
         ("\(targets),Visibility=public", "Visibility is Public, Package or Internal, not \"public\""),
         ("\(targets),Visibility", "not \"\""),
         ("\(targets),Services=no", "Services is true, false or only, not \"no\""),
+        ("\(targets),Compatibility=swift", "Compatibility is Lifeline or SwiftProtobuf, not \"swift\""),
         ("CTarget=A,Services=only", "must name the target of the services"),
         ("\(targets),ModuleMapping=a:B", "FILE_OR_FOLDER:SWIFT_MODULE:C_MODULE, not \"a:B\""),
         ("\(targets),ModuleMapping=:B:C", "not \":B:C\""),

@@ -41,7 +41,10 @@ package struct GeneratorOptions: Equatable {
     package private(set) var services = Services.withMessages
     package private(set) var compatibility = Compatibility.lifeline
     /// By path of a .proto file or of a folder.
-    package private(set) var modules = [
+    package private(set) var modules = Self.ownModules
+
+    /// The modules of Lifeline that have types of .proto files.
+    private static let ownModules = [
         "google/protobuf": Module(swift: "LifelineWellKnownTypes", c: "CLifelineWellKnownTypes"),
         // Apart, for programs link the types of a module even when they do not use them.
         "google/protobuf/compiler": Module(swift: "LifelineDescriptorTypes", c: "CLifelineDescriptorTypes"),
@@ -62,7 +65,7 @@ package struct GeneratorOptions: Equatable {
             }
         }
         if compatibility == .swiftProtobuf {
-            for (path, module) in modules where module.swift.hasPrefix("Lifeline") {
+            for (path, module) in Self.ownModules where modules[path] == module {
                 modules[path] = Module(swift: SwiftContext.compatibility, c: module.c)
             }
         }
