@@ -5,7 +5,7 @@
 #include "varint.h"
 
 static bool equal_bytes(ProtobufCBinaryData left, ProtobufCBinaryData right) {
-    return left.len == right.len && (left.len == 0 || memcmp(left.data, right.data, left.len) == 0);
+    return lifeline_bytes_equal(left.data, left.len, right.data, right.len);
 }
 
 static bool equal_values(const LifelineField *field, const void *left, const void *right) {
@@ -23,12 +23,18 @@ static bool equal_values(const LifelineField *field, const void *left, const voi
     }
 }
 
+// Whether the bytes of a value in memory are all that counts. Of a boolean, only whether it is zero does.
+static bool is_number(const LifelineField *field) {
+    return !lifeline_is_bytes(field) && field->type != LIFELINE_TYPE_MESSAGE && field->type != LIFELINE_TYPE_BOOL;
+}
+
 static bool equal_elements(const LifelineField *field, const void *left, const void *right) {
     size_t count = lifeline_count(field, left);
     if (count != lifeline_count(field, right)) return false;
     size_t size = lifeline_value_size(field);
     const uint8_t *left_elements = lifeline_load_pointer(lifeline_at(left, field->offset));
     const uint8_t *right_elements = lifeline_load_pointer(lifeline_at(right, field->offset));
+    if (is_number(field)) return memcmp(left_elements, right_elements, count * size) == 0;
     for (size_t offset = 0; offset < count * size; offset += size) {
         if (!equal_values(field, left_elements + offset, right_elements + offset)) return false;
     }

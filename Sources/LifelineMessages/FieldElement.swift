@@ -1,3 +1,4 @@
+public import CLifelineMessages
 public import CProtobufC
 
 /// An element of a repeated field, or a value of a map: a scalar, `String`, `[UInt8]`, an enum or a message.
@@ -18,6 +19,9 @@ public protocol FieldElement: Hashable, Sendable {
 
     /// A copy of `value`, which is in `source`, with everything that it points to in `storage`.
     static func _copy(_ value: _CValue, from source: _MessageStorage, into storage: _BorrowedStorage) -> _CValue
+
+    /// Whether two values are the same in an encoding: see ``Message``. Their storages live during the call.
+    static func _areEqual(_ left: _CValue, _ right: _CValue) -> Bool
 
     /// Lends `value` as an element that is changed in place, if the type allows for that. `value` is then empty until
     /// the loan ends, and `lent` is its old content.
@@ -60,19 +64,33 @@ public protocol _PlainFieldElement: FieldElement where _CValue == Self {}
 extension _PlainFieldElement {
     @inlinable public static func _load(_ value: Self, in _: _MessageStorage) -> Self { value }
     @inlinable public static func _store(_ element: Self, in _: _BorrowedStorage) -> Self { element }
+    @inlinable public static func _areEqual(_ left: Self, _ right: Self) -> Bool { left == right }
 }
 
 extension Int32: _PlainFieldElement {}
 extension Int64: _PlainFieldElement {}
 extension UInt32: _PlainFieldElement {}
 extension UInt64: _PlainFieldElement {}
-extension Float: _PlainFieldElement {}
-extension Double: _PlainFieldElement {}
+
+extension Float: _PlainFieldElement {
+    @inlinable public static func _areEqual(_ left: Float, _ right: Float) -> Bool {
+        left.bitPattern == right.bitPattern
+    }
+}
+
+extension Double: _PlainFieldElement {
+    @inlinable public static func _areEqual(_ left: Double, _ right: Double) -> Bool {
+        left.bitPattern == right.bitPattern
+    }
+}
 
 extension Bool: FieldElement {
     @inlinable public static func _load(_ value: protobuf_c_boolean, in _: _MessageStorage) -> Bool { value != 0 }
     @inlinable public static func _store(_ element: Bool, in _: _BorrowedStorage) -> protobuf_c_boolean {
         element ? 1 : 0
+    }
+    @inlinable public static func _areEqual(_ left: protobuf_c_boolean, _ right: protobuf_c_boolean) -> Bool {
+        (left != 0) == (right != 0)
     }
 }
 
@@ -85,6 +103,10 @@ extension FieldElement where _CValue == _BytesValue {
         into storage: _BorrowedStorage
     ) -> _BytesValue {
         storage.copy(value, from: source)
+    }
+
+    @inlinable public static func _areEqual(_ left: _BytesValue, _ right: _BytesValue) -> Bool {
+        lifeline_bytes_equal(left.data, left.len, right.data, right.len)
     }
 }
 
@@ -132,6 +154,13 @@ extension Message {
     ) -> UnsafeMutablePointer<_Fields>? {
         guard let value else { return nil }
         return storage.copy(value, as: _table, from: source).assumingMemoryBound(to: _Fields.self)
+    }
+
+    @inlinable public static func _areEqual(
+        _ left: UnsafeMutablePointer<_Fields>?,
+        _ right: UnsafeMutablePointer<_Fields>?
+    ) -> Bool {
+        lifeline_message_equal(_table, left ?? _defaultFields, right ?? _defaultFields)
     }
 
     @inlinable public static func _lend(

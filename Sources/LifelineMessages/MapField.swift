@@ -210,10 +210,21 @@ extension MapField: ExpressibleByDictionaryLiteral {
     }
 }
 
-/// Keys and values are compared as Swift compares them: strings by their characters, and a NaN differs from itself.
+/// Keys and values are compared as those of messages are, numbers by their bits and text by its bytes: see ``Message``.
 extension MapField: Hashable {
     @inlinable public static func == (left: MapField, right: MapField) -> Bool {
-        left.elementsEqual(right) { $0.key == $1.key && $0.value == $1.value }
+        guard left.count == right.count else { return false }
+        if left._entries == right._entries { return true }
+        defer { extendLifetime((left, right)) }
+        for position in 0..<left.count {
+            guard Key._areEqual(left.key(at: position), right.key(at: position)),
+                Value._areEqual(
+                    left.valuePointer(at: position).pointee,
+                    right.valuePointer(at: position).pointee
+                )
+            else { return false }
+        }
+        return true
     }
 
     @inlinable public func hash(into hasher: inout Hasher) {

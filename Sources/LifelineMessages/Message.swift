@@ -6,9 +6,14 @@ public import CLifelineMessages
 /// changed, and the change first copies the message that it is made to. Everything that was decoded together lives in
 /// one block of memory, which is freed with the last value that refers to any part of it.
 ///
-/// Two messages are equal when they have the same fields present with the same values, unknown fields included.
-/// Floating-point numbers are compared by their bits: a NaN equals itself, and `-0.0` differs from `0.0`, as they do on
-/// the wire.
+/// Two messages are equal when their encodings are: when they have the same fields present with the same values,
+/// unknown fields included. Numbers are compared by their bits and text by its bytes, unlike Swift's `Double` and
+/// `String`. So a NaN equals itself, `-0.0` differs from `0.0`, and an "é" from an "e" with a combining accent.
+///
+/// That makes every message equal to its copies, as sets and dictionaries need. It also makes no difference whether a
+/// field is known to the program, an extension or an unknown field, which are there as bytes alone. Repeated fields,
+/// maps and dynamic messages are compared in the same way; the numbers, strings and cases of oneofs that are read from
+/// a message are Swift's own, and compared by Swift's rules.
 public protocol Message: DelimitedMessage, FieldElement, CustomDebugStringConvertible
 where _CValue == UnsafeMutablePointer<_Fields>? {
     /// The struct that protoc-gen-c made.

@@ -18,4 +18,5 @@ extension ProtobufEnum {
 
     @inlinable public static func _load(_ value: Int32, in _: _MessageStorage) -> Self { _load(value) }
     @inlinable public static func _store(_ element: Self, in _: _BorrowedStorage) -> Int32 { element._cValue }
+    @inlinable public static func _areEqual(_ left: Int32, _ right: Int32) -> Bool { left == right }
 }

@@ -290,10 +290,14 @@ extension RepeatedField {
 
 // MARK: - Equality and description
 
-/// Elements are compared as Swift compares them: strings by their characters, and a NaN differs from itself.
+/// Elements are compared as those of messages are, numbers by their bits and text by its bytes: see ``Message``.
 extension RepeatedField: Hashable {
     @inlinable public static func == (left: RepeatedField, right: RepeatedField) -> Bool {
-        left.elementsEqual(right)
+        guard left.count == right.count else { return false }
+        guard let elements = left._elements, let others = right._elements, elements != others else { return true }
+        defer { extendLifetime((left, right)) }
+        for position in 0..<left.count where !Element._areEqual(elements[position], others[position]) { return false }
+        return true
     }
 
     @inlinable public func hash(into hasher: inout Hasher) {

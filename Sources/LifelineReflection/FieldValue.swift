@@ -22,8 +22,9 @@ public enum FieldValue: Hashable, Sendable {
 }
 
 extension FieldValue {
-    /// Two values are equal when they are of the same case and have the same content. Strings are compared by their
-    /// bytes, as keys of maps are, and not by Swift's rules, for which "é" equals an "e" with an accent behind it.
+    /// Two values are equal when they are of the same case and have the same content. Numbers are compared by their bits
+    /// and strings by their bytes, as in messages, and not by Swift's rules: a NaN equals itself, `-0.0` differs from
+    /// `0.0`, and an "é" from an "e" with a combining accent.
     public static func == (left: FieldValue, right: FieldValue) -> Bool {
         switch (left, right) {
         case (.bool(let left), .bool(let right)): left == right
@@ -31,8 +32,8 @@ extension FieldValue {
         case (.int64(let left), .int64(let right)): left == right
         case (.uint32(let left), .uint32(let right)): left == right
         case (.uint64(let left), .uint64(let right)): left == right
-        case (.float(let left), .float(let right)): left == right
-        case (.double(let left), .double(let right)): left == right
+        case (.float(let left), .float(let right)): left.bitPattern == right.bitPattern
+        case (.double(let left), .double(let right)): left.bitPattern == right.bitPattern
         case (.string(let left), .string(let right)): left.utf8.elementsEqual(right.utf8)
         case (.bytes(let left), .bytes(let right)): left == right
         case (.message(let left), .message(let right)): left == right
@@ -49,8 +50,8 @@ extension FieldValue {
         case .int64(let value): hasher.combine(value)
         case .uint32(let value): hasher.combine(value)
         case .uint64(let value): hasher.combine(value)
-        case .float(let value): hasher.combine(value)
-        case .double(let value): hasher.combine(value)
+        case .float(let value): hasher.combine(value.bitPattern)
+        case .double(let value): hasher.combine(value.bitPattern)
         // Its bytes: a string's own hash is the same for all texts that Unicode calls equal, of which a map can have
         // many.
         case .string(var value):

@@ -251,6 +251,28 @@ import Testing
         #expect(message == copy)
     }
 
+    /// As generated messages are compared: by bits.
+    @Test func numbersAreComparedByTheirBits() throws {
+        let numbers: [Double] = [0, -0.0, 1, .nan, -.nan, .infinity]
+        for type in try Self.types("test.scalars.proto3.Singular") {
+            for (left, right) in numbers.flatMap({ left in numbers.map { (left, $0) } }) {
+                let isSame = left.bitPattern == right.bitPattern
+                let (value, other) = (FieldValue.double(left), FieldValue.double(right))
+                #expect((value == other) == isSame && Set([value, other]).count == (isSame ? 1 : 2))
+                let (float, otherFloat) = (FieldValue.float(Float(left)), FieldValue.float(Float(right)))
+                #expect((float == otherFloat) == isSame)
+                #expect((FieldValue.list([value]) == .list([other])) == isSame)
+                #expect((FieldValue.map([.int32(1): value]) == .map([.int32(1): other])) == isSame)
+                var (message, otherMessage) = (DynamicMessage(type), DynamicMessage(type))
+                try message.set("a_double", to: value)
+                try otherMessage.set("a_double", to: other)
+                #expect((message == otherMessage) == isSame && message["a_double"] == value)
+                #expect(Set([message, otherMessage]).count == (isSame ? 1 : 2))
+                #expect((FieldValue.message(message) == .message(otherMessage)) == isSame)
+            }
+        }
+    }
+
     @Test func copiesOfAnotherPoolMayBeDeepAndOfAnyText() throws {
         let pool = try DescriptorPool(Schemas.set())
         let type = try #require(pool.message(named: "test.imports.Tree"))

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "lifeline_arena.h"
 #include "lifeline_table.h"
@@ -115,6 +116,12 @@ void *_Nullable lifeline_message_copy(const LifelineMessageTable *table, const v
 
 // The bytes that lifeline_message_copy takes from its arena.
 size_t lifeline_message_copy_size(const LifelineMessageTable *table, const void *message);
+
+// Whether two texts, or values of bytes fields, are the same.
+static inline bool lifeline_bytes_equal(
+    const uint8_t *_Nullable left, size_t left_count, const uint8_t *_Nullable right, size_t right_count) {
+    return left_count == right_count && (left_count == 0 || memcmp(left, right, left_count) == 0);
+}
 
 // Whether both messages have the same fields present, with the same values, and the same unknown fields in the same
 // order. Floating-point numbers are compared by their bits.
