@@ -103,6 +103,14 @@ size_t lifeline_arena_block_bytes(const LifelineArena *arena) {
     return total;
 }
 
+size_t lifeline_arena_restart(LifelineArena *arena, void *memory, size_t size) {
+    lifeline_poison(memory, size);
+    if (arena->blocks == NULL) return 0;
+    size_t block_bytes = lifeline_arena_block_bytes(arena);
+    lifeline_arena_destroy(arena);
+    return block_bytes;
+}
+
 uint8_t lifeline_arena_exchange_lending(LifelineArena *arena, uint8_t lending) {
     return __atomic_exchange_n(&arena->lending, lending, __ATOMIC_ACQ_REL);
 }

@@ -111,23 +111,42 @@ extension _MessageStorage {
         let size = lifeline_message_parse_size(table, bytes.count, _MessageStorage.overhead)
         let storage = _MessageStorage.create(uninitializedByteCount: size)
         var failure = LifelineFailure()
-        var decodeOptions = LifelineDecodeOptions(options)
-        let message = storage.withUnsafeMutablePointers { arena, memory in
+        let message = storage.parse(
+            bytes,
+            as: table,
+            byteCount: size,
+            options: LifelineDecodeOptions(options),
+            &failure
+        )
+        guard let message else { throw MessageError(failure, as: table) }
+        return (storage, message)
+    }
+
+    /// Decodes a message into this storage, which holds nothing else. Returns nil on failure.
+    ///
+    /// - Parameter byteCount: How much of this storage's own memory to use, at least `lifeline_message_parse_size`.
+    @inlinable @inline(__always) func parse(
+        _ bytes: UnsafeRawBufferPointer,
+        as table: UnsafePointer<_MessageTable>,
+        byteCount: Int,
+        options: LifelineDecodeOptions,
+        _ failure: inout LifelineFailure
+    ) -> UnsafeMutableRawPointer? {
+        var options = options
+        return withUnsafeMutablePointers { arena, memory in
             let message = lifeline_message_parse(
                 table,
                 bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
                 bytes.count,
                 arena,
                 memory,
-                size,
-                &decodeOptions,
+                byteCount,
+                &options,
                 &failure
             )
-            arena.pointee.budget = allowance(forSize: bytes.count)
+            arena.pointee.budget = _MessageStorage.allowance(forSize: bytes.count)
             return message
         }
-        guard let message else { throw MessageError(failure, as: table) }
-        return (storage, message)
     }
 
     /// Merges the encoded `bytes` into `message`, which is in this storage.

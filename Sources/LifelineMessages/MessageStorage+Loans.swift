@@ -140,12 +140,7 @@ extension _MessageStorage {
     /// Takes over the reference to a loan, which must be the only one.
     fileprivate static func keepSpareLoan(_ storage: inout _MessageStorage?) {
         storage.unsafelyUnwrapped.loan.pointee.lender = nil
-        // Moves the reference out by its bits, which are those of an Unmanaged: Swift 6.3 retains and releases around
-        // `Unmanaged.passRetained`.
-        let spare = withUnsafeMutableBytes(of: &storage) { reference in
-            defer { reference.storeBytes(of: nil, as: Unmanaged<_MessageStorage>?.self) }
-            return reference.load(as: Unmanaged<_MessageStorage>.self)
-        }
+        let spare = moved(out: &storage)
         let isKept = lifeline_spares_keep(spare.toOpaque()) { Unmanaged<_MessageStorage>.fromOpaque($0).release() }
         if !isKept { spare.release() }
     }

@@ -45,6 +45,18 @@ public final class _MessageStorage: ManagedBuffer<LifelineArena, UInt64> {
     }
 }
 
+extension _MessageStorage {
+    /// Takes the reference out of `storage`, which must not be nil, and leaves nil there.
+    ///
+    /// By its bits, which are those of an Unmanaged: Swift 6.3 retains and releases around `Unmanaged.passRetained`.
+    static func moved(out storage: inout _MessageStorage?) -> Unmanaged<_MessageStorage> {
+        withUnsafeMutableBytes(of: &storage) { reference in
+            defer { reference.storeBytes(of: nil, as: Unmanaged<_MessageStorage>?.self) }
+            return reference.load(as: Unmanaged<_MessageStorage>.self)
+        }
+    }
+}
+
 // MARK: - The arena
 
 extension _MessageStorage {

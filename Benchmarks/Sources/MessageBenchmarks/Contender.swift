@@ -43,7 +43,8 @@ struct Contender {
 extension Contender {
     /// In the order in which they are shown.
     static let names = [
-        "lifeline", "lifeline-borrowed", "lifeline-dynamic", "swift-protobuf", "libprotobuf-c", "libprotobuf",
+        "lifeline", "lifeline-borrowed", "lifeline-scoped", "lifeline-dynamic", "swift-protobuf", "libprotobuf-c",
+        "libprotobuf",
     ]
 
     /// All of them. The first one is what the others are compared with.
@@ -51,6 +52,7 @@ extension Contender {
         [
             try .lifeline(workload),
             try .lifelineBorrowed(workload),
+            try .lifelineScoped(workload),
             try .lifelineDynamic(workload),
             try .swiftProtobuf(workload),
             .native("libprotobuf-c", c_contender().pointee, workload),

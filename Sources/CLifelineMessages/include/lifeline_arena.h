@@ -45,6 +45,10 @@ void lifeline_arena_init(LifelineArena *arena, void *memory, size_t size, size_t
 // Frees every block that the arena allocated. Everything it handed out is invalid afterwards.
 void lifeline_arena_destroy(LifelineArena *arena);
 
+// Frees the blocks, so that lifeline_arena_init can start the arena again in the `size` bytes at `memory` that it
+// started in. Everything it handed out is invalid afterwards. Returns the bytes that the blocks had.
+size_t lifeline_arena_restart(LifelineArena *arena, void *memory, size_t size);
+
 // `size` bytes, 8-aligned and not cleared. NULL when the budget or malloc is exhausted; the arena stays usable.
 void *_Nullable lifeline_arena_allocate(LifelineArena *arena, size_t size);
 
