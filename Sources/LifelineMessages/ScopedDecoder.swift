@@ -145,10 +145,15 @@ extension ScopedDecoder {
     }
 
     /// A storage with room for `needed` bytes. There is no other reference to it.
-    private mutating func takeStorage(byteCount needed: Int) -> Unmanaged<_MessageStorage> {
+    @inline(__always) private mutating func takeStorage(byteCount needed: Int) -> Unmanaged<_MessageStorage> {
+        guard let kept = storage, byteCount >= needed else { return makeStorage(byteCount: needed) }
+        storage = nil
+        return kept
+    }
+
+    @inline(never) private mutating func makeStorage(byteCount needed: Int) -> Unmanaged<_MessageStorage> {
         if let kept = storage {
             storage = nil
-            if byteCount >= needed { return kept }
             kept.release()
             // Doubles, so that it seldom grows.
             byteCount = min(2 * byteCount, Self.largestKeptByteCount)
