@@ -214,7 +214,7 @@ extension MapField: ExpressibleByDictionaryLiteral {
 extension MapField: Hashable {
     @inlinable public static func == (left: MapField, right: MapField) -> Bool {
         guard left.count == right.count else { return false }
-        if left._entries == right._entries { return true }
+        if left._elements == right._elements { return true }
         defer { extendLifetime((left, right)) }
         for position in 0..<left.count {
             guard Key._areEqual(left.key(at: position), right.key(at: position)),
