@@ -51,10 +51,10 @@ import Testing
             $0.unpackaged.text.text = "message"
             $0.unpackagedKind = .some
         }
-        user.anything = try Google_Protobuf_Any(packing: user.left)
+        user.anything = try Google_Protobuf_Any(message: user.left)
         let decoded = try Test_Imports_User(serializedBytes: user.serializedBytes())
         #expect(decoded == user)
-        #expect(try decoded.anything.unpacked(as: Test_Imports_Left_Item.self).left == "l")
+        #expect(try Test_Imports_Left_Item(unpackingAny: decoded.anything).left == "l")
         #expect(decoded.either == .eitherTime(.with { $0.seconds = 5 }))
         #expect(decoded.hasUnpackaged && decoded.unpackaged.text.text == "message")
     }

@@ -196,14 +196,14 @@ import Testing
         let user = Sample_Chat_V1_User.with { $0.name = "Ada" }
         var types = MessageRegistry([Sample_Chat_V1_User.self])
         types.add(.wellKnownTypes)
-        let packed = try Google_Protobuf_Any(packing: user)
+        let packed = try Google_Protobuf_Any(message: user)
         let json = #"{"@type":"type.googleapis.com/sample.chat.v1.User","name":"Ada"}"#
         #expect(try packed.jsonString(options: JSONEncodingOptions(types: types)) == json)
         let decoding = JSONDecodingOptions(types: types)
         #expect(try Google_Protobuf_Any(jsonString: json, options: decoding) == packed)
         let reversed = #"{"name":"Ada","@type":"type.googleapis.com/sample.chat.v1.User"}"#
         #expect(try Google_Protobuf_Any(jsonString: reversed, options: decoding) == packed)
-        let nested = try Google_Protobuf_Any(packing: Google_Protobuf_Any(packing: Google_Protobuf_Duration()))
+        let nested = try Google_Protobuf_Any(message: Google_Protobuf_Any(message: Google_Protobuf_Duration()))
         let nestedJSON =
             #"{"@type":"type.googleapis.com/google.protobuf.Any","value":"#
             + #"{"@type":"type.googleapis.com/google.protobuf.Duration","value":"0s"}}"#
@@ -334,7 +334,7 @@ import Testing
     @Test func messagesInMessagesOfAnyTypeAreLimited() throws {
         func nested(_ depth: Int, around content: [UInt8]) throws -> Google_Protobuf_Any {
             var any = Google_Protobuf_Any.with { ($0.typeURL, $0.value) = ("a/google.protobuf.BytesValue", content) }
-            for _ in 0..<depth { any = try Google_Protobuf_Any(packing: any) }
+            for _ in 0..<depth { any = try Google_Protobuf_Any(message: any) }
             return any
         }
         let options = JSONEncodingOptions(types: .wellKnownTypes)

@@ -38,7 +38,7 @@ import Testing
         object["tags"] = ["a", 1, nil]
         #expect(try object.jsonString() == #"{"tags":["a",1,null]}"#)
         let registry = MessageRegistry([Google_Protobuf_Struct.self])
-        let any = try Google_Protobuf_Any(packing: object)
+        let any = try Google_Protobuf_Any(message: object)
         #expect(try any.unpacked(with: registry) as? Google_Protobuf_Struct == object)
     }
 

@@ -62,7 +62,7 @@ import Testing
 
     @Test func anErrorQuotesAForeignType() {
         let error = #expect(throws: MessageError.self) {
-            try Google_Protobuf_Any.with { $0.typeURL = "x/\u{1b}[2J\u{202e}" }.unpacked(as: ChatMessage.self)
+            try ChatMessage(unpackingAny: .with { $0.typeURL = "x/\u{1b}[2J\u{202e}" })
         }
         #expect(error?.message.contains(#""x/\033[2J\342\200\256""#) == true)
     }

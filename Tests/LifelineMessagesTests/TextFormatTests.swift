@@ -134,7 +134,7 @@ import Testing
 
     @Test func anAnyIsPrintedInFullWhereItsTypeIsKnown() throws {
         let user = Sample_Chat_V1_User.with { $0.name = "Ada" }
-        let packed = try Google_Protobuf_Any(packing: user)
+        let packed = try Google_Protobuf_Any(message: user)
         let types = MessageRegistry([Sample_Chat_V1_User.self])
         let text = "[type.googleapis.com/sample.chat.v1.User] {\n  name: \"Ada\"\n}\n"
         #expect(packed.textFormatString(options: TextFormatEncodingOptions(types: types)) == text)

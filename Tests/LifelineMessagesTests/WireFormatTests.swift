@@ -253,11 +253,11 @@ import Testing
 @Suite struct WellKnownTypesTests {
     @Test func anyHoldsAMessage() throws {
         let message = ValueSemanticsTests.sample()
-        let any = try Google_Protobuf_Any(packing: message)
+        let any = try Google_Protobuf_Any(message: message)
         #expect(any.typeURL == "type.googleapis.com/sample.chat.v1.ChatMessage")
         #expect(any.isA(ChatMessage.self))
-        #expect(try any.unpacked() == message)
-        #expect(throws: MessageError.self) { try any.unpacked(as: Sample_Chat_V1_User.self) }
+        #expect(try ChatMessage(unpackingAny: any) == message)
+        #expect(throws: MessageError.self) { try Sample_Chat_V1_User(unpackingAny: any) }
     }
 
     @Test(arguments: [

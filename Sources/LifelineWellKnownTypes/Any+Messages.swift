@@ -6,22 +6,13 @@ extension Google_Protobuf_Any {
     /// - Parameter typePrefix: What stands before the name in `typeURL`; peers look only at what follows the last "/".
     /// - Throws: `MessageError` as `serializedBytes(partial:)` does.
     public init(
-        packing message: some Message,
-        typePrefix: String = "type.googleapis.com",
-        partial: Bool = false
-    ) throws(MessageError) {
-        self.init()
-        typeURL = "\(typePrefix)/\(type(of: message).protoMessageName)"
-        value = try message.serializedBytes(partial: partial)
-    }
-
-    /// The same as ``init(packing:typePrefix:partial:)``, by the name that swift-protobuf has for it.
-    public init(
         message: some Message,
         partial: Bool = false,
         typePrefix: String = "type.googleapis.com"
     ) throws(MessageError) {
-        try self.init(packing: message, typePrefix: typePrefix, partial: partial)
+        self.init()
+        typeURL = "\(typePrefix)/\(type(of: message).protoMessageName)"
+        value = try message.serializedBytes(partial: partial)
     }
 
     /// Whether this holds an `M`.
@@ -35,24 +26,6 @@ extension Google_Protobuf_Any {
         let url = typeURL
         guard let slash = url.utf8.lastIndex(of: UInt8(ascii: "/")) else { return url }
         return String(url[url.utf8.index(after: slash)...])
-    }
-
-    /// The message that this holds.
-    ///
-    /// - Throws: `MessageError`: `typeMismatch` when it is of another type, or what decoding throws.
-    public func unpacked<M: Message>(
-        as: M.Type = M.self,
-        options: DecodingOptions = DecodingOptions()
-    ) throws(MessageError) -> M {
-        guard isA(M.self) else {
-            throw MessageError(
-                code: .typeMismatch,
-                message:
-                    "This google.protobuf.Any holds a \(typeURL.textFormatLiteral), not a \(M.protoMessageName). "
-                    + "Ask isA(_:) first."
-            )
-        }
-        return try M(serializedBytes: value, options: options)
     }
 
     /// The message that this holds, of whichever of some types it is:
@@ -88,6 +61,14 @@ extension Message {
         unpackingAny any: Google_Protobuf_Any,
         options: DecodingOptions = DecodingOptions()
     ) throws(MessageError) {
-        self = try any.unpacked(options: options)
+        guard any.isA(Self.self) else {
+            throw MessageError(
+                code: .typeMismatch,
+                message:
+                    "This google.protobuf.Any holds a \(any.typeURL.textFormatLiteral), not a "
+                    + "\(Self.protoMessageName). Ask isA(_:) first."
+            )
+        }
+        self = try Self(serializedBytes: any.value, options: options)
     }
 }
