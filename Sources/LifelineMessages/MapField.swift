@@ -125,6 +125,50 @@ extension MapField {
 
     @inlinable public mutating func removeAll() { self = MapField() }
 
+    /// Adds entries. Where the key is in the map already, `combine` chooses the value from the old and the new one.
+    @inlinable public mutating func merge<Failure: Error>(
+        _ entries: some Sequence<(key: Key, value: Value)>,
+        uniquingKeysWith combine: (Value, Value) throws(Failure) -> Value
+    ) throws(Failure) {
+        for (key, value) in entries {
+            if let old = self[key] {
+                updateValue(try combine(old, value), forKey: key)
+            } else {
+                updateValue(value, forKey: key)
+            }
+        }
+    }
+
+    /// A map with added entries. Where the key is in the map already, `combine` chooses the value from the old and the
+    /// new one.
+    @inlinable public func merging<Failure: Error>(
+        _ entries: some Sequence<(key: Key, value: Value)>,
+        uniquingKeysWith combine: (Value, Value) throws(Failure) -> Value
+    ) throws(Failure) -> MapField {
+        var merged = self
+        try merged.merge(entries, uniquingKeysWith: combine)
+        return merged
+    }
+
+    /// A map with the same keys, and what `transform` makes of the values.
+    @inlinable public func mapValues<Mapped: FieldElement, Failure: Error>(
+        _ transform: (Value) throws(Failure) -> Mapped
+    ) throws(Failure) -> MapField<Key, Mapped> {
+        try compactMapValues(transform)
+    }
+
+    /// A map with the keys for which `transform` makes a value, and these values.
+    @inlinable public func compactMapValues<Mapped: FieldElement, Failure: Error>(
+        _ transform: (Value) throws(Failure) -> Mapped?
+    ) throws(Failure) -> MapField<Key, Mapped> {
+        var mapped = MapField<Key, Mapped>()
+        // In the order of keys, so that each entry goes to the end.
+        for (key, value) in self {
+            if let value = try transform(value) { mapped.updateValue(value, forKey: key) }
+        }
+        return mapped
+    }
+
     public var keys: some RandomAccessCollection<Key> { lazy.map(\.key) }
     public var values: some RandomAccessCollection<Value> { lazy.map(\.value) }
 }

@@ -85,6 +85,24 @@ import Testing
         }
     }
 
+    @Test func mapsAreMergedAndTransformed() throws {
+        struct Conflict: Error {}
+        var map: MapField<String, Int32> = ["a": 1, "b": 2]
+        map.merge(["b": 10, "c": 3]) { $0 + $1 }
+        #expect(map == ["a": 1, "b": 12, "c": 3])
+        #expect(map.merging(map) { _, new in new } == map)
+        map.merge([(key: "d", value: 4), (key: "d", value: 5)]) { old, _ in old }
+        #expect(map["d"] == 4)
+        let before = map
+        #expect(throws: Conflict.self) {
+            try map.merge([(key: "e", value: 6), (key: "a", value: 7)]) { _, _ in throw Conflict() }
+        }
+        #expect(map["a"] == 1 && before["e"] == nil)
+        let texts: MapField<String, String> = before.mapValues { "\($0)" }
+        #expect(texts == ["a": "1", "b": "12", "c": "3", "d": "4"])
+        #expect(before.compactMapValues { $0 > 3 ? [UInt8($0)] : nil } == ["b": [12], "d": [4]])
+    }
+
     @Test func keysAreOrderedByTheirBytes() {
         let map: MapField<String, Int32> = ["b": 1, "": 2, "a": 3, "é": 4, "aa": 5]
         #expect(Array(map.keys) == ["", "a", "aa", "b", "é"])
