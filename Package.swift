@@ -107,6 +107,21 @@ let messages: [Target] = [
     swift("LifelineProtos", "LifelineMessages", "LifelineWellKnownTypes", "CLifelineProtos"),
 ]
 
+// MARK: - Sources/: the API of swift-protobuf
+
+let compatibility: [Target] = [
+    swift(
+        "LifelineSwiftProtobufCompatibility",
+        "CLifelineMessages",
+        "CLifelineWellKnownTypes",
+        "LifelineCore",
+        "LifelineMessageStreams",
+        "LifelineMessages",
+        "LifelineReflection",
+        "LifelineWellKnownTypes"
+    )
+]
+
 // MARK: - Sources/: connections
 
 let connections: [Target] = [
@@ -544,6 +559,7 @@ let package = Package(
             name: "LifelineMessages",
             targets: ["LifelineDescriptorTypes", "LifelineMessages", "LifelineReflection", "LifelineWellKnownTypes"]
         ),
+        .library(name: "LifelineSwiftProtobufCompatibility", targets: ["LifelineSwiftProtobufCompatibility"]),
         .library(name: "LifelineTesting", targets: ["LifelineTesting"]),
         .executable(name: "lifeline", targets: ["LifelineCLI"]),
         .plugin(name: "GenerateMessages", targets: ["GenerateMessages"]),
@@ -565,7 +581,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-protobuf.git", from: "1.39.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
     ],
-    targets: codegen + messages + connections + lifeline + examples + unitTests + simulations + interop + faults
+    targets: codegen + messages + compatibility + connections + lifeline + examples + unitTests + simulations + interop + faults
         + sessionCuts,
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11

@@ -96,7 +96,8 @@ extension _BorrowedStorage {
         take { lifeline_bytes_assign($0, &value.len, &value.data, bytes.baseAddress, bytes.count) ? () : nil }
     }
 
-    @inlinable func store(_ bytes: UnsafeBufferPointer<UInt8>) -> _BytesValue {
+    /// The value of a field with a copy of `bytes` in this storage.
+    @inlinable public func store(_ bytes: UnsafeBufferPointer<UInt8>) -> _BytesValue {
         var value = _BytesValue(len: 0, data: nil)
         assign(bytes, to: &value)
         return value

@@ -33,6 +33,10 @@ public protocol FieldElement: Hashable, Sendable {
     /// Ends the loan of `lent`. Returns the value to put back, or nil when `element` has to be stored anew.
     static func _settle(_ element: inout Self, _ lent: _CValue, from storage: _BorrowedStorage) -> _CValue?
 
+    /// Whether `element` is the one that `value`, which is in `storage`, holds: to the bit, unlike `==` of text and of
+    /// floating-point numbers.
+    static func _isStored(_ element: Self, as value: _CValue, in storage: _MessageStorage) -> Bool
+
     /// The value of a map's entry that has none.
     init()
 }
@@ -54,6 +58,10 @@ extension FieldElement {
     }
 
     @inlinable public static func _settle(_: inout Self, _: _CValue, from _: _BorrowedStorage) -> _CValue? { nil }
+
+    @inlinable public static func _isStored(_ element: Self, as value: _CValue, in storage: _MessageStorage) -> Bool {
+        _load(value, in: storage) == element
+    }
 }
 
 // MARK: - Scalars
@@ -65,6 +73,9 @@ extension _PlainFieldElement {
     @inlinable public static func _load(_ value: Self, in _: _MessageStorage) -> Self { value }
     @inlinable public static func _store(_ element: Self, in _: _BorrowedStorage) -> Self { element }
     @inlinable public static func _areEqual(_ left: Self, _ right: Self) -> Bool { left == right }
+    @inlinable public static func _isStored(_ element: Self, as value: Self, in _: _MessageStorage) -> Bool {
+        _areEqual(element, value)
+    }
 }
 
 extension Int32: _PlainFieldElement {}
@@ -118,6 +129,16 @@ extension String: FieldElement {
 
     @inlinable public static func _store(_ element: String, in storage: _BorrowedStorage) -> _BytesValue {
         element.withUTF8Bytes { storage.store($0) }
+    }
+
+    @inlinable public static func _isStored(
+        _ element: String,
+        as value: _BytesValue,
+        in storage: _MessageStorage
+    ) -> Bool {
+        defer { extendLifetime(storage) }
+        if element.withUTF8Bytes({ value.buffer.elementsEqual($0) }) { return true }
+        return storage.mayHoldMalformedText && _load(value, in: storage).utf8.elementsEqual(element.utf8)
     }
 }
 

@@ -78,5 +78,6 @@ extension MessageError {
         default:
             self.init(failure, typeName: field)
         }
+        if !isPrinting { offset = failure.offset }
     }
 }

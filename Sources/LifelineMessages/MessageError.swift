@@ -58,6 +58,8 @@ public struct MessageError: Error, Hashable, Sendable, CustomStringConvertible {
     public var code: Code
     /// What happened, where, and what to do about it.
     public var message: String
+    /// The offset of the failure in the input, where there is one.
+    package var offset: Int?
 
     public init(code: Code, message: String) {
         self.code = code

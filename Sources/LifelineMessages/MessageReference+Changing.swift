@@ -55,8 +55,17 @@ extension _MessageReference {
         to index: Int,
         of table: UnsafePointer<_MessageTable>
     ) {
+        bytes.withUnsafeBufferPointer { assign($0, to: index, of: table) }
+    }
+
+    /// Assigns bytes that are not in this message.
+    @inlinable @inline(__always) public mutating func assign(
+        _ bytes: UnsafeBufferPointer<UInt8>,
+        to index: Int,
+        of table: UnsafePointer<_MessageTable>
+    ) {
         let place = makePresent(table.pointee.fields + index, of: table, as: _BytesValue.self)
-        bytes.withUnsafeBufferPointer { bytes in withStorage { $0.assign(bytes, to: &place.pointee) } }
+        withStorage { $0.assign(bytes, to: &place.pointee) }
     }
 
     /// A submessage. Changing it in place makes it present.

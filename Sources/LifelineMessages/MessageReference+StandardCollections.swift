@@ -1,0 +1,145 @@
+public import CLifelineMessages
+
+// For generated code with the types of swift-protobuf: repeated fields as arrays, maps as dictionaries. They are made
+// when a property is read. After a change, only what differs is stored, so that other messages are not copied.
+
+extension _MessageReference {
+    /// A repeated field, as an array.
+    @inlinable public subscript<Element: FieldElement>(
+        array index: Int,
+        of table: UnsafePointer<_MessageTable>
+    ) -> [Element] {
+        get {
+            let list: RepeatedField<Element> = self[collection: index, of: table]
+            return list.withContiguousStorageIfAvailable { Array($0) } ?? Array(list)
+        }
+        set {
+            var array = newValue
+            store(&array, in: index, of: table)
+        }
+        _modify {
+            var array: [Element] = self[array: index, of: table]
+            defer { store(&array, in: index, of: table) }
+            yield &array
+        }
+    }
+
+    /// A map, as a dictionary.
+    @inlinable public subscript<Key: MapKey, Value: FieldElement>(
+        dictionary index: Int,
+        of table: UnsafePointer<_MessageTable>
+    ) -> [Key: Value] {
+        get { Dictionary(self[collection: index, of: table] as MapField<Key, Value>) }
+        set {
+            var dictionary = newValue
+            store(&dictionary, in: index, of: table)
+        }
+        _modify {
+            var dictionary: [Key: Value] = self[dictionary: index, of: table]
+            defer { store(&dictionary, in: index, of: table) }
+            yield &dictionary
+        }
+    }
+
+    /// Stores the elements that differ from those of the field. `array` is emptied first: messages in it share this
+    /// message's memory, which would then be copied.
+    @inlinable mutating func store<Element: FieldElement>(
+        _ array: inout [Element],
+        in index: Int,
+        of table: UnsafePointer<_MessageTable>
+    ) {
+        let changes = changes(to: array, in: index, of: table)
+        array = []
+        if changes.isEmpty { return }
+        change(&self[collection: index, of: table]) { (list: inout RepeatedField<Element>) in
+            if changes.count < list.count { list.removeLast(list.count - changes.count) }
+            for (position, element) in changes.replaced { list[position] = element }
+            list.append(contentsOf: changes.added)
+        }
+    }
+
+    @inlinable func changes<Element: FieldElement>(
+        to array: [Element],
+        in index: Int,
+        of table: UnsafePointer<_MessageTable>
+    ) -> _ArrayChanges<Element> {
+        _ArrayChanges(from: self[collection: index, of: table], to: array)
+    }
+
+    /// Stores the entries that differ from those of the field. `dictionary` is emptied first, for the same reason.
+    @inlinable mutating func store<Key: MapKey, Value: FieldElement>(
+        _ dictionary: inout [Key: Value],
+        in index: Int,
+        of table: UnsafePointer<_MessageTable>
+    ) {
+        let changes = changes(to: dictionary, in: index, of: table)
+        dictionary = [:]
+        if changes.isEmpty { return }
+        change(&self[collection: index, of: table]) { (map: inout MapField<Key, Value>) in
+            for key in changes.removed { map.removeValue(forKey: key) }
+            for (key, value) in changes.set { map.updateValue(value, forKey: key) }
+        }
+    }
+
+    @inlinable func changes<Key: MapKey, Value: FieldElement>(
+        to dictionary: [Key: Value],
+        in index: Int,
+        of table: UnsafePointer<_MessageTable>
+    ) -> _DictionaryChanges<Key, Value> {
+        _DictionaryChanges(from: self[collection: index, of: table], to: dictionary)
+    }
+
+    @inlinable func change<Collection: _FieldCollection>(
+        _ collection: inout Collection,
+        _ body: (inout Collection) -> Void
+    ) {
+        body(&collection)
+    }
+}
+
+/// What has to be done to a repeated field to make it equal to an array.
+@usableFromInline struct _ArrayChanges<Element: FieldElement> {
+    /// The number of elements of the field that remain.
+    @usableFromInline let count: Int
+    @usableFromInline var replaced: [(position: Int, element: Element)] = []
+    @usableFromInline let added: [Element]
+    @usableFromInline let isShorter: Bool
+
+    @inlinable var isEmpty: Bool { replaced.isEmpty && added.isEmpty && !isShorter }
+
+    @inlinable init(from list: RepeatedField<Element>, to array: [Element]) {
+        count = min(list.count, array.count)
+        isShorter = array.count < list.count
+        added = Array(array[count...])
+        guard let storage = list._storage, let elements = list._elements else { return }
+        for position in 0..<count where !Element._isStored(array[position], as: elements[position], in: storage) {
+            replaced.append((position, array[position]))
+        }
+    }
+}
+
+/// What has to be done to a map to make it equal to a dictionary.
+@usableFromInline struct _DictionaryChanges<Key: MapKey, Value: FieldElement> {
+    @usableFromInline var removed: [Key] = []
+    @usableFromInline var set: [Key: Value]
+
+    @inlinable var isEmpty: Bool { removed.isEmpty && set.isEmpty }
+
+    @inlinable init(from map: MapField<Key, Value>, to dictionary: [Key: Value]) {
+        set = dictionary
+        guard let storage = map._storage else { return }
+        for position in 0..<map.count {
+            let key = Key._load(map.key(at: position), in: storage)
+            // Keys that differ only in their bytes are equal as Strings.
+            guard let index = set.index(forKey: key),
+                Key._isStored(set[index].key, as: map.key(at: position), in: storage)
+            else {
+                removed.append(key)
+                continue
+            }
+            if Value._isStored(set[index].value, as: map.valuePointer(at: position).pointee, in: storage) {
+                set.remove(at: index)
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+/// An error for which swift-protobuf has no enum.
+public struct SwiftProtobufError: Error, Sendable, CustomStringConvertible {
+    /// The kind of failure. More kinds may be added: give a `switch` over them a default.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        private enum Kind: String {
+            case binaryDecodingError, binaryStreamDecodingError, jsonDecodingError, jsonEncodingError
+        }
+        private let kind: Kind
+
+        public static let binaryDecodingError = Self(kind: .binaryDecodingError)
+        public static let binaryStreamDecodingError = Self(kind: .binaryStreamDecodingError)
+        public static let jsonDecodingError = Self(kind: .jsonDecodingError)
+        public static let jsonEncodingError = Self(kind: .jsonEncodingError)
+
+        public var description: String { kind.rawValue }
+    }
+
+    /// The place in a program that an error comes from.
+    public struct SourceLocation: Hashable, Sendable {
+        public var function: String
+        public var file: String
+        public var line: Int
+
+        public init(function: String, file: String, line: Int) {
+            (self.function, self.file, self.line) = (function, file, line)
+        }
+    }
+
+    public var code: Code
+    private let message: String
+    private let location: SourceLocation
+
+    public init(code: Code, message: String, location: SourceLocation) {
+        (self.code, self.message, self.location) = (code, message, location)
+    }
+
+    /// - Parameters:
+    ///   - function: the caller's.
+    ///   - file: the caller's.
+    ///   - line: the caller's.
+    init(
+        _ code: Code,
+        _ message: String,
+        function: String = #function,
+        file: String = #fileID,
+        line: Int = #line
+    ) {
+        self.init(code: code, message: message, location: SourceLocation(function: function, file: file, line: line))
+    }
+
+    public var description: String { "\(code) in \(location.file), line \(location.line): \(message)" }
+}
+
+extension SwiftProtobufError {
+    public enum BinaryDecoding {
+        /// An encoded message has more than 2 GiB.
+        public static func tooLarge(
+            function: String = #function,
+            file: String = #fileID,
+            line: Int = #line
+        ) -> SwiftProtobufError {
+            let message = "An encoded message has more than 2147483647 bytes, protobuf's limit."
+            return SwiftProtobufError(.binaryDecodingError, message, function: function, file: file, line: line)
+        }
+    }
+
+    public enum BinaryStreamDecoding {
+        /// The length in front of a message is above 2 GiB.
+        public static func tooLarge(
+            function: String = #function,
+            file: String = #fileID,
+            line: Int = #line
+        ) -> SwiftProtobufError {
+            let message = "A message of the stream has more than 2147483647 bytes, protobuf's limit."
+            return SwiftProtobufError(.binaryStreamDecodingError, message, function: function, file: file, line: line)
+        }
+
+        /// There is no length in front of a message.
+        public static func malformedLength(
+            function: String = #function,
+            file: String = #fileID,
+            line: Int = #line
+        ) -> SwiftProtobufError {
+            let message = "Where the length of a message has to stand, the stream has no varint of a length."
+            return SwiftProtobufError(.binaryStreamDecodingError, message, function: function, file: file, line: line)
+        }
+
+        /// The stream has ended after a message.
+        public static func noBytesAvailable(
+            function: String = #function,
+            file: String = #fileID,
+            line: Int = #line
+        ) -> SwiftProtobufError {
+            let message = "The stream has no more messages."
+            return SwiftProtobufError(.binaryStreamDecodingError, message, function: function, file: file, line: line)
+        }
+    }
+
+    public enum JSONDecoding {
+        /// A `google.protobuf.Any` has a type that is not registered.
+        public static func invalidAnyTypeURL(
+            type_url: String,
+            function: String = #function,
+            file: String = #fileID,
+            line: Int = #line
+        ) -> SwiftProtobufError {
+            let message = "No type is registered for the google.protobuf.Any: \(type_url)"
+            return SwiftProtobufError(.jsonDecodingError, message, function: function, file: file, line: line)
+        }
+
+        /// A `google.protobuf.Any` has no type.
+        public static func emptyAnyTypeURL(
+            function: String = #function,
+            file: String = #fileID,
+            line: Int = #line
+        ) -> SwiftProtobufError {
+            let message = "A google.protobuf.Any has no \"@type\"."
+            return SwiftProtobufError(.jsonDecodingError, message, function: function, file: file, line: line)
+        }
+    }
+
+    public enum JSONEncoding {
+        /// A `google.protobuf.Any` has a type that is not registered.
+        public static func invalidAnyTypeURL(
+            type_url: String,
+            function: String = #function,
+            file: String = #fileID,
+            line: Int = #line
+        ) -> SwiftProtobufError {
+            let message = "No type is registered for the google.protobuf.Any: \(type_url)"
+            return SwiftProtobufError(.jsonEncodingError, message, function: function, file: file, line: line)
+        }
+
+        /// A `google.protobuf.Any` has no type.
+        public static func emptyAnyTypeURL(
+            function: String = #function,
+            file: String = #fileID,
+            line: Int = #line
+        ) -> SwiftProtobufError {
+            let message = "A google.protobuf.Any has no type."
+            return SwiftProtobufError(.jsonEncodingError, message, function: function, file: file, line: line)
+        }
+    }
+}

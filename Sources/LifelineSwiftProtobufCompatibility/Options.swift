@@ -1,0 +1,107 @@
+public import LifelineMessages
+
+/// How messages are written in the binary format.
+public struct BinaryEncodingOptions: Sendable {
+    /// Has no effect: equal messages always have equal encodings.
+    public var useDeterministicOrdering = false
+
+    public init() {}
+}
+
+/// How messages are read from the binary format.
+public struct BinaryDecodingOptions: Sendable {
+    /// How many messages may stand inside each other. Values above 1,000 count as 1,000.
+    public var messageDepthLimit = 100
+    /// Whether fields that a message type does not know are dropped. Extensions are among them.
+    public var discardUnknownFields = false
+
+    public init() {}
+}
+
+/// How messages are written as JSON.
+public struct JSONEncodingOptions: Sendable {
+    /// Whether integers of 64 bits are written as numbers instead of strings.
+    public var alwaysPrintInt64sAsNumbers = false
+    /// Whether enum values are written by their numbers.
+    public var alwaysPrintEnumsAsInts = false
+    /// Whether fields are written by their names in the `.proto` file.
+    public var preserveProtoFieldNames = false
+    /// Has no effect: map entries are always in the order of their keys.
+    public var useDeterministicOrdering = false
+
+    public init() {}
+}
+
+/// How messages are read from JSON.
+public struct JSONDecodingOptions: Sendable {
+    /// How many objects and arrays may stand inside each other. Values above 1,000 count as 1,000.
+    public var messageDepthLimit = 100
+    /// Whether fields and enum values with unknown names are passed over.
+    public var ignoreUnknownFields = false
+
+    public init() {}
+}
+
+/// How messages are written in text format.
+public struct TextFormatEncodingOptions: Sendable {
+    /// Whether unknown fields are printed, by their numbers.
+    public var printUnknownFields = true
+    /// Has no effect: map entries are always in the order of their keys.
+    public var useDeterministicOrdering = true
+
+    public init() {}
+}
+
+/// How messages are read from text format.
+public struct TextFormatDecodingOptions: Sendable {
+    /// How many messages may stand inside each other. Values above 1,000 count as 1,000.
+    public var messageDepthLimit = 100
+    /// Whether fields with unknown names are passed over; extensions as well.
+    public var ignoreUnknownFields = false
+    /// Whether unknown extensions are passed over; other fields as well.
+    public var ignoreUnknownExtensionFields = false
+
+    public init() {}
+}
+
+// MARK: - As Lifeline has them
+
+extension BinaryDecodingOptions {
+    @usableFromInline var options: DecodingOptions { DecodingOptions(maximumDepth: messageDepthLimit) }
+}
+
+extension JSONEncodingOptions {
+    var options: LifelineMessages.JSONEncodingOptions {
+        var options = LifelineMessages.JSONEncodingOptions(types: Google_Protobuf_Any.registered)
+        options.alwaysPrintInt64sAsNumbers = alwaysPrintInt64sAsNumbers
+        options.alwaysPrintEnumsAsInts = alwaysPrintEnumsAsInts
+        options.preserveProtoFieldNames = preserveProtoFieldNames
+        return options
+    }
+}
+
+extension JSONDecodingOptions {
+    func options(_ extensions: (any ExtensionMap)?) -> LifelineMessages.JSONDecodingOptions {
+        var options = LifelineMessages.JSONDecodingOptions(types: Google_Protobuf_Any.registered(and: extensions))
+        options.maximumDepth = messageDepthLimit
+        options.ignoreUnknownFields = ignoreUnknownFields
+        return options
+    }
+}
+
+extension TextFormatEncodingOptions {
+    var options: LifelineMessages.TextFormatEncodingOptions {
+        var options = LifelineMessages.TextFormatEncodingOptions(types: Google_Protobuf_Any.registered)
+        options.printUnknownFields = printUnknownFields
+        return options
+    }
+}
+
+extension TextFormatDecodingOptions {
+    func options(_ extensions: (any ExtensionMap)?) -> LifelineMessages.TextFormatDecodingOptions {
+        var options = LifelineMessages.TextFormatDecodingOptions(types: Google_Protobuf_Any.registered(and: extensions))
+        options.maximumDepth = messageDepthLimit
+        options.ignoreUnknownFields = ignoreUnknownFields || ignoreUnknownExtensionFields
+        return options
+    }
+}

@@ -1,0 +1,45 @@
+public import FoundationEssentials
+internal import LifelineMessages
+internal import LifelineWellKnownTypes
+
+// What does not fit into the fields ends at the edge; NaN becomes 0. Nothing here traps.
+extension Google_Protobuf_Duration: ExpressibleByFloatLiteral {
+    /// A span of time with these fields, which are kept as they are.
+    public init(seconds: Int64 = 0, nanos: Int32 = 0) {
+        self = .with { ($0.seconds, $0.nanos) = (seconds, nanos) }
+    }
+
+    /// A span of so many seconds.
+    public init(floatLiteral value: Double) { self.init(rounding: value) }
+
+    /// A span of so many seconds, rounded to the nearest nanosecond.
+    public init(timeInterval: TimeInterval) { self.init(rounding: timeInterval) }
+
+    /// A span of so many seconds, rounded to a nanosecond.
+    public init(rounding timeInterval: TimeInterval, rule: FloatingPointRoundingRule = .toNearestOrAwayFromZero) {
+        self = LifelineWellKnownTypes.Google_Protobuf_Duration(rounding: timeInterval, rule: rule).twin()
+    }
+
+    /// A span of time, rounded to a nanosecond.
+    public init(rounding duration: Swift.Duration, rule: FloatingPointRoundingRule = .toNearestOrAwayFromZero) {
+        self = LifelineWellKnownTypes.Google_Protobuf_Duration(rounding: duration, rule: rule).twin()
+    }
+
+    /// The span in seconds.
+    public var timeInterval: TimeInterval { ordinary.timeInterval }
+
+    var ordinary: LifelineWellKnownTypes.Google_Protobuf_Duration { twin() }
+}
+
+extension Swift.Duration {
+    /// The span of time as Swift has it.
+    public init(_ duration: Google_Protobuf_Duration) { self = duration.ordinary.duration }
+}
+
+extension Google_Protobuf_Duration {
+    public static prefix func - (duration: Self) -> Self { (-duration.ordinary).twin() }
+
+    public static func + (left: Self, right: Self) -> Self { (left.ordinary + right.ordinary).twin() }
+
+    public static func - (left: Self, right: Self) -> Self { (left.ordinary - right.ordinary).twin() }
+}

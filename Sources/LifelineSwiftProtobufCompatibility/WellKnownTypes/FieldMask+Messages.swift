@@ -1,0 +1,108 @@
+internal import LifelineMessages
+internal import LifelineReflection
+internal import LifelineWellKnownTypes
+
+/// Why a field mask could not be made.
+public enum FieldMaskError: Error {
+    case invalidPath
+    case invalidFieldNumber
+}
+
+extension Google_Protobuf_FieldMask {
+    fileprivate typealias Ordinary = LifelineWellKnownTypes.Google_Protobuf_FieldMask
+
+    /// How the fields of a mask are merged.
+    public struct MergeOptions: Sendable {
+        /// Whether the elements of a repeated field take the place of those in the target. By default they are added.
+        public var replaceRepeatedFields = false
+
+        public init() {}
+    }
+
+    /// A mask with these paths, which are not checked.
+    public init(protoPaths: [String]) { self = .with { $0.paths = protoPaths } }
+
+    /// A mask with these paths, which are not checked.
+    public init(protoPaths: String...) { self.init(protoPaths: protoPaths) }
+
+    /// A mask with these paths: names of fields as in JSON. Nil if one has an underscore.
+    public init?(jsonPaths: String...) {
+        // A mask is one string in JSON, and so is this wrapper.
+        let paths = Google_Protobuf_StringValue(jsonPaths.joined(separator: ","))
+        guard let json = try? paths.jsonUTF8Data(), let mask = try? Self(jsonUTF8Data: json) else { return nil }
+        self = mask
+    }
+
+    /// A mask with the name of each field of a message type.
+    public init<M: SwiftProtobufMessage>(allFieldsOf messageType: M.Type) {
+        self = Ordinary(allFieldsOf: messageType).twin()
+    }
+
+    /// A mask with the names of the fields that have these numbers.
+    ///
+    /// - Throws: `FieldMaskError.invalidFieldNumber` for a number that no field has.
+    public init<M: SwiftProtobufMessage>(fieldNumbers: [Int], of messageType: M.Type) throws {
+        do throws(MessageError) {
+            self = try Ordinary(fieldNumbers: fieldNumbers, of: messageType).twin()
+        } catch {
+            throw FieldMaskError.invalidFieldNumber
+        }
+    }
+
+    /// Adds a path.
+    ///
+    /// - Throws: `FieldMaskError.invalidPath` for a path that leads to no field of the message type.
+    public mutating func addPath<M: SwiftProtobufMessage>(_ path: String, of messageType: M.Type) throws {
+        guard M.isPathValid(path) else { throw FieldMaskError.invalidPath }
+        paths.append(path)
+    }
+
+    /// The same fields, with each path once, sorted, and without paths that others cover: `a` covers `a.b`.
+    public var canonical: Self { ordinary.canonical.twin() }
+
+    /// The fields of either mask, in canonical form.
+    public func union(_ mask: Self) -> Self { ordinary.union(mask.ordinary).twin() }
+
+    /// The fields that are in both masks, in canonical form.
+    public func intersect(_ mask: Self) -> Self { ordinary.intersect(mask.ordinary).twin() }
+
+    /// The paths that the other mask does not cover, in canonical form.
+    public func subtract(_ mask: Self) -> Self { ordinary.subtract(mask.ordinary).twin() }
+
+    /// Whether the mask has a field, or a message around it.
+    public func contains(_ path: String) -> Bool { ordinary.contains(path) }
+
+    /// Whether each path leads to a field of a message type.
+    public func isValid<M: SwiftProtobufMessage>(for messageType: M.Type) -> Bool { ordinary.isValid(for: messageType) }
+
+    fileprivate var ordinary: Ordinary { twin() }
+}
+
+extension SwiftProtobufMessage {
+    /// Whether a path leads to a field of this type.
+    public static func isPathValid(_ path: String) -> Bool {
+        Google_Protobuf_FieldMask(protoPaths: [path]).isValid(for: Self.self)
+    }
+
+    /// Merges the fields of a mask from another message. Paths that lead to no field are passed over.
+    public mutating func merge(
+        from source: Self,
+        fieldMask: Google_Protobuf_FieldMask,
+        mergeOption: Google_Protobuf_FieldMask.MergeOptions = .init()
+    ) throws {
+        var options = FieldMaskMergeOptions()
+        options.replacesRepeatedFields = mergeOption.replaceRepeatedFields
+        try merge(from: source, fieldMask: fieldMask.ordinary, options: options)
+    }
+
+    /// Clears all fields but those of a mask. A mask without paths keeps all, and so does one with a path that leads to
+    /// no field.
+    ///
+    /// - Returns: Whether the message has changed.
+    @discardableResult public mutating func trim(keeping fieldMask: Google_Protobuf_FieldMask) -> Bool {
+        guard !fieldMask.paths.isEmpty, fieldMask.isValid(for: Self.self) else { return false }
+        let original = self
+        trim(keeping: fieldMask.ordinary)
+        return self != original
+    }
+}
