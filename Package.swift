@@ -112,6 +112,7 @@ let messages: [Target] = [
 let compatibility: [Target] = [
     swift(
         "LifelineSwiftProtobufCompatibility",
+        "CProtobufC",
         "CLifelineMessages",
         "CLifelineWellKnownTypes",
         "LifelineCore",
@@ -559,7 +560,10 @@ let package = Package(
             name: "LifelineMessages",
             targets: ["LifelineDescriptorTypes", "LifelineMessages", "LifelineReflection", "LifelineWellKnownTypes"]
         ),
-        .library(name: "LifelineSwiftProtobufCompatibility", targets: ["LifelineSwiftProtobufCompatibility"]),
+        .library(
+            name: "LifelineSwiftProtobufCompatibility",
+            targets: ["LifelineMessages", "LifelineSwiftProtobufCompatibility"]
+        ),
         .library(name: "LifelineTesting", targets: ["LifelineTesting"]),
         .executable(name: "lifeline", targets: ["LifelineCLI"]),
         .plugin(name: "GenerateMessages", targets: ["GenerateMessages"]),

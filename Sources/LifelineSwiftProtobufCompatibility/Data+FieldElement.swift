@@ -1,4 +1,5 @@
 public import CLifelineMessages
+public import CProtobufC
 public import FoundationEssentials
 public import LifelineMessages
 

@@ -1,3 +1,4 @@
+internal import CLifelineMessages
 public import FoundationEssentials
 public import LifelineMessages
 

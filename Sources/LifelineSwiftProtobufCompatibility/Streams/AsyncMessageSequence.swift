@@ -1,6 +1,6 @@
 internal import LifelineCore
 internal import LifelineMessageStreams
-public import LifelineMessages
+internal import LifelineMessages
 
 extension AsyncSequence where Element == UInt8 {
     /// The messages in these bytes, each behind its length.

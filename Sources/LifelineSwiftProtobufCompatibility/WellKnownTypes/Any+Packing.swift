@@ -1,4 +1,4 @@
-public import LifelineMessages
+internal import LifelineMessages
 internal import LifelineWellKnownTypes
 internal import Synchronization
 
