@@ -113,6 +113,7 @@ let compatibility: [Target] = [
     swift(
         "LifelineSwiftProtobufCompatibility",
         "CProtobufC",
+        "CLifelineDescriptorTypes",
         "CLifelineMessages",
         "CLifelineWellKnownTypes",
         "LifelineCore",
@@ -319,6 +320,15 @@ let unitTests: [Target] = [
         "LifelineWellKnownTypes",
         "TestProtos"
     ),
+    swift(
+        "CompatibilityTestProtos",
+        path: "Tests/CompatibilityTestProtos",
+        "CLifelineProtos",
+        "CTestProtos",
+        "LifelineMessages",
+        "LifelineSwiftProtobufCompatibility"
+    ),
+    tests("LifelineSwiftProtobufCompatibilityTests", "CompatibilityTestProtos", "LifelineSwiftProtobufCompatibility"),
     tests("LifelineCoreTests", "LifelineCore", "LifelineTestSupport"),
     tests(
         "LifelineMessageStreamsTests",
