@@ -87,7 +87,7 @@ import Testing
         let parameter = "\(targets),Compatibility=SwiftProtobuf"
         let swift = try generate(.compiling(text, parameter: parameter)).content("Sample/test.pb.swift")
         let expected = [
-            "import FoundationEssentials\n", "import LifelineSwiftProtobufCompatibility\n",
+            "\nimport FoundationEssentials\n", "\nimport LifelineSwiftProtobufCompatibility\n",
             "struct M: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {",
             "struct Inner: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {",
             "enum E: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {",

@@ -28,6 +28,16 @@ import Testing
         #expect(try GeneratorOptions(parameter: "\(targets),Compatibility=Lifeline").compatibility == .lifeline)
     }
 
+    @Test func importsOfSwiftProtobufsProgramsArePlain() throws {
+        let compatible = "\(targets),Compatibility=SwiftProtobuf"
+        #expect(try GeneratorOptions(parameter: targets).usesAccessLevelOnImports)
+        #expect(try !GeneratorOptions(parameter: compatible).usesAccessLevelOnImports)
+        for (value, isUsed) in [("true", true), ("false", false)] {
+            let options = try GeneratorOptions(parameter: "\(compatible),UseAccessLevelOnImports=\(value)")
+            #expect(options.usesAccessLevelOnImports == isUsed)
+        }
+    }
+
     @Test func servicesAloneNeedNoCTarget() throws {
         #expect(try GeneratorOptions(parameter: "SwiftTarget=A,Services=only").swiftTarget == "A")
     }
@@ -47,6 +57,7 @@ import Testing
         ("\(targets),Visibility", "not \"\""),
         ("\(targets),Services=no", "Services is true, false or only, not \"no\""),
         ("\(targets),Compatibility=swift", "Compatibility is Lifeline or SwiftProtobuf, not \"swift\""),
+        ("\(targets),UseAccessLevelOnImports=no", "UseAccessLevelOnImports is true or false, not \"no\""),
         ("CTarget=A,Services=only", "must name the target of the services"),
         ("\(targets),ModuleMapping=a:B", "FILE_OR_FOLDER:SWIFT_MODULE:C_MODULE, not \"a:B\""),
         ("\(targets),ModuleMapping=:B:C", "not \":B:C\""),

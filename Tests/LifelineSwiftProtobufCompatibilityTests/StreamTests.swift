@@ -43,12 +43,12 @@ internal import Testing
     @Test func aCutStreamIsTruncated() throws {
         for data in [Data([2, 0x0A]), Data([0x80])] {
             #expect(throws: BinaryDelimited.Error.truncated) {
-                try BinaryDelimited.parse(messageType: ChatMessage.self, from: Self.opened(data))
+                _ = try BinaryDelimited.parse(messageType: ChatMessage.self, from: Self.opened(data))
             }
         }
         #expect(throws: BinaryDecodingError.malformedProtobuf) {
             let length = Data(repeating: 0xFF, count: 10)
-            try BinaryDelimited.parse(messageType: ChatMessage.self, from: Self.opened(length))
+            _ = try BinaryDelimited.parse(messageType: ChatMessage.self, from: Self.opened(length))
         }
     }
 

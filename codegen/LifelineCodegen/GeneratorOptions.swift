@@ -40,6 +40,10 @@ package struct GeneratorOptions: Equatable {
     package private(set) var visibility = Visibility.internal
     package private(set) var services = Services.withMessages
     package private(set) var compatibility = Compatibility.lifeline
+    /// Whether imports have the access level of `visibility`. As in swift-protobuf, its programs have to ask for it: a
+    /// module with plain imports may not have others beside them.
+    package var usesAccessLevelOnImports: Bool { accessLevelOnImports ?? (compatibility == .lifeline) }
+    private var accessLevelOnImports: Bool?
     /// By path of a .proto file or of a folder.
     package private(set) var modules = Self.ownModules
 
@@ -109,6 +113,11 @@ package struct GeneratorOptions: Equatable {
                 throw GeneratorError("--lifeline_opt: Compatibility is Lifeline or SwiftProtobuf, not \"\(value)\".")
             }
             self.compatibility = compatibility
+        case "UseAccessLevelOnImports":
+            guard let isUsed = Bool(value) else {
+                throw GeneratorError("--lifeline_opt: UseAccessLevelOnImports is true or false, not \"\(value)\".")
+            }
+            accessLevelOnImports = isUsed
         case "ModuleMapping":
             let parts = value.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
             guard parts.count == 3, !parts[0].isEmpty else {
@@ -124,7 +133,8 @@ package struct GeneratorOptions: Equatable {
         default:
             throw GeneratorError(
                 "--lifeline_opt: there is no parameter \"\(key)\". "
-                    + "There are SwiftTarget, CTarget, Visibility, Services, Compatibility and ModuleMapping."
+                    + "There are SwiftTarget, CTarget, Visibility, Services, Compatibility, UseAccessLevelOnImports and "
+                    + "ModuleMapping."
             )
         }
     }

@@ -66,7 +66,7 @@ struct SwiftContext {
 
     var frozenModifier: String { options.visibility == .public ? "@frozen public " : modifier }
 
-    var importModifier: String { options.visibility.rawValue.lowercased() }
+    var importModifier: String { "\(options.visibility.rawValue.lowercased()) " }
 
     // MARK: Types
 

@@ -23,7 +23,7 @@ struct SwiftFileGenerator {
             ""
         )
         let imports = importedModules.sorted()
-        for module in imports { printer.print("\(importModifier(module)) import \(module)") }
+        for module in imports { printer.print("\(importModifier(module))import \(module)") }
         if !imports.isEmpty { printer.print("") }
         if imports.contains(SwiftContext.runtime) {
             // The compiler shows the whole line.
@@ -58,12 +58,13 @@ struct SwiftFileGenerator {
 
     // MARK: Imports
 
-    /// The modifier of a module's import.
+    /// The modifier of a module's import, with a space behind it where there is one.
     private func importModifier(_ module: String) -> String {
+        if !context.options.usesAccessLevelOnImports { return "" }
         // To Swift 6.3, a package enum's conformance does not use the protocol's module, and it warns of a package
         // import.
         let isForEnumsOnly = module == SwiftContext.runtime && messages.isEmpty
-        return isForEnumsOnly && context.options.visibility == .package ? "internal" : context.importModifier
+        return isForEnumsOnly && context.options.visibility == .package ? "internal " : context.importModifier
     }
 
     private var importedModules: Set<String> {
