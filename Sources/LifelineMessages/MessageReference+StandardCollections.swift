@@ -51,7 +51,7 @@ extension _MessageReference {
         let changes = changes(to: array, in: index, of: table)
         array = []
         if changes.isEmpty { return }
-        change(&self[collection: index, of: table]) { (list: inout RepeatedField<Element>) in
+        Self.change(&self[collection: index, of: table]) { (list: inout RepeatedField<Element>) in
             if changes.count < list.count { list.removeLast(list.count - changes.count) }
             for (position, element) in changes.replaced { list[position] = element }
             list.append(contentsOf: changes.added)
@@ -75,7 +75,7 @@ extension _MessageReference {
         let changes = changes(to: dictionary, in: index, of: table)
         dictionary = [:]
         if changes.isEmpty { return }
-        change(&self[collection: index, of: table]) { (map: inout MapField<Key, Value>) in
+        Self.change(&self[collection: index, of: table]) { (map: inout MapField<Key, Value>) in
             for key in changes.removed { map.removeValue(forKey: key) }
             for (key, value) in changes.set { map.updateValue(value, forKey: key) }
         }
@@ -89,7 +89,8 @@ extension _MessageReference {
         _DictionaryChanges(from: self[collection: index, of: table], to: dictionary)
     }
 
-    @inlinable func change<Collection: _FieldCollection>(
+    /// Static, because a method would hold a reference to the memory, which would then be copied.
+    @inlinable static func change<Collection: _FieldCollection>(
         _ collection: inout Collection,
         _ body: (inout Collection) -> Void
     ) {
