@@ -595,8 +595,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-protobuf.git", from: "1.39.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
     ],
-    targets: codegen + messages + compatibility + connections + lifeline + examples + unitTests + simulations + interop + faults
-        + sessionCuts,
+    targets: codegen + messages + compatibility + connections + lifeline + examples + unitTests + simulations + interop
+        + faults + sessionCuts,
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11
 )

@@ -5,7 +5,8 @@ public import CLifelineMessages
 
 extension _MessageReference {
     /// A repeated field, as an array.
-    @inlinable public subscript<Element: FieldElement>(
+    @inlinable
+    public subscript<Element: FieldElement>(
         array index: Int,
         of table: UnsafePointer<_MessageTable>
     ) -> [Element] {
@@ -25,7 +26,8 @@ extension _MessageReference {
     }
 
     /// A map, as a dictionary.
-    @inlinable public subscript<Key: MapKey, Value: FieldElement>(
+    @inlinable
+    public subscript<Key: MapKey, Value: FieldElement>(
         dictionary index: Int,
         of table: UnsafePointer<_MessageTable>
     ) -> [Key: Value] {

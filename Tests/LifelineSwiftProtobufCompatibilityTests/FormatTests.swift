@@ -74,7 +74,8 @@ internal import Testing
     }
 
     @Test func binaryErrorsAreThoseOfSwiftProtobuf() throws {
-        func error(_ bytes: [UInt8], _ options: BinaryDecodingOptions = BinaryDecodingOptions()) -> BinaryDecodingError? {
+        func error(_ bytes: [UInt8], _ options: BinaryDecodingOptions = BinaryDecodingOptions()) -> BinaryDecodingError?
+        {
             do {
                 _ = try ChatMessage(serializedBytes: bytes, options: options)
                 return nil

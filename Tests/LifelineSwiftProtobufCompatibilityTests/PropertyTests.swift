@@ -27,7 +27,9 @@ typealias Attachment = Sample_Chat_V1_Attachment
     }
 
     @Test func bytesHaveDefaults() {
-        #expect(Test_Proto2_Defaults().aBytes == Data([0, 1, 0x7F, 0x80, 0xFF, 0x22, 0x5C, 0x27, 0x0A, 0x0D, 0x09, 0x7A]))
+        #expect(
+            Test_Proto2_Defaults().aBytes == Data([0, 1, 0x7F, 0x80, 0xFF, 0x22, 0x5C, 0x27, 0x0A, 0x0D, 0x09, 0x7A])
+        )
         #expect(Test_Proto2_Defaults().bytesEmpty == Data())
     }
 

@@ -27,9 +27,9 @@ extension Google_Protobuf_Any {
         typePrefix: String
     ) throws(MessageError) {
         self = try LifelineWellKnownTypes.Google_Protobuf_Any(
-            packing: message,
-            typePrefix: typePrefix,
-            partial: partial
+            message: message,
+            partial: partial,
+            typePrefix: typePrefix
         ).twin()
     }
 
