@@ -16,6 +16,11 @@ struct Options {
           --visibility LEVEL         public, package or internal (default: public)
           --services true|false|only whether services become Swift; only: and nothing else does, into a Swift target of their
                                      own, which --swift-target names (default: true)
+          --compatibility LIBRARY    whose API the Swift has: Lifeline or SwiftProtobuf (default: Lifeline). SwiftProtobuf
+                                     needs the product LifelineSwiftProtobufCompatibility
+          --access-level-on-imports true|false
+                                     whether imports have the level of --visibility (default: true for Lifeline, false
+                                     for SwiftProtobuf)
           --protoc PATH              the protoc to run (default: the first on the search path). Files with an edition
                                      need protoc 27 or later, and those of edition 2024 protoc 32
           --import-path DIR          where imported .proto files are; may be repeated (those of protobuf itself, and
@@ -31,6 +36,8 @@ struct Options {
     var cTarget: String?
     var visibility = "Public"
     var services = "true"
+    var compatibility = "Lifeline"
+    var accessLevelOnImports: String?
     var protoc: String?
     var importPaths: [String] = []
     var moduleMappings: [String] = []
@@ -49,6 +56,8 @@ struct Options {
             case "--c-target": cTarget = value
             case "--visibility": visibility = value.prefix(1).uppercased() + value.dropFirst().lowercased()
             case "--services": services = value
+            case "--compatibility": compatibility = value
+            case "--access-level-on-imports": accessLevelOnImports = value
             case "--protoc": protoc = value
             case "--import-path": importPaths.append(value)
             case "--module-mapping": moduleMappings.append(value)

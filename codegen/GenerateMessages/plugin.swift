@@ -22,6 +22,8 @@ struct GenerateMessages: CommandPlugin {
         let parameter =
             (["SwiftTarget=\(targets.swift.name)"] + (targets.c.map { ["CTarget=\($0.name)"] } ?? [])
             + ["Visibility=\(options.visibility)", "Services=\(options.services)"]
+            + ["Compatibility=\(options.compatibility)"]
+            + (options.accessLevelOnImports.map { ["UseAccessLevelOnImports=\($0)"] } ?? [])
             + options.moduleMappings.map { "ModuleMapping=\($0)" }).joined(separator: ",")
         let output = try context.pluginWorkDirectoryURL.emptiedFolder(named: "generated")
 
