@@ -1,6 +1,7 @@
 import Lifeline
 import LifelineClientTestSupport
 import LifelineTestSupport
+import LifelineWellKnownTypes
 import Testing
 
 /// How connections end, seen from this side and from a peer of plain bytes.

@@ -1,6 +1,7 @@
 import Lifeline
 import LifelineClientTestSupport
 import LifelineTestSupport
+import LifelineWellKnownTypes
 import Testing
 
 /// What can go wrong before there is a connection.

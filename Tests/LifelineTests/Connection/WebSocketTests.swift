@@ -4,6 +4,7 @@ import LifelineCore
 import LifelineRuntime
 import LifelineTestSupport
 import LifelineTransport
+import LifelineWellKnownTypes
 import Logging
 import NIOConcurrencyHelpers
 import Testing

@@ -1,6 +1,7 @@
 import Lifeline
 import LifelineClientTestSupport
 import LifelineTestSupport
+import LifelineWellKnownTypes
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix

@@ -1,6 +1,7 @@
 import Lifeline
 import LifelineClientTestSupport
 import LifelineTestSupport
+import LifelineWellKnownTypes
 import Logging
 import NIOConcurrencyHelpers
 import Synchronization

@@ -2,6 +2,7 @@ import Glibc
 import LifelineClientTestSupport
 import LifelineCore
 import LifelineTestSupport
+import LifelineWellKnownTypes
 import TestProtos
 import Testing
 

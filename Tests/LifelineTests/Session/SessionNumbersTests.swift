@@ -1,5 +1,6 @@
 import LifelineCore
 import LifelineTestSupport
+import LifelineWellKnownTypes
 import TestProtos
 import Testing
 

@@ -2,6 +2,7 @@ import LifelineClientTestSupport
 import LifelineCore
 import LifelineTestSupport
 import LifelineTransport
+import LifelineWellKnownTypes
 import ServiceLifecycleTestKit
 import TestProtos
 import Testing

@@ -1,6 +1,7 @@
 import LifelineClientTestSupport
 import LifelineCore
 import LifelineTestSupport
+import LifelineWellKnownTypes
 import TestProtos
 import Testing
 
