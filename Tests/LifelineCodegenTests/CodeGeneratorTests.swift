@@ -88,15 +88,15 @@ import Testing
         let swift = try generate(.compiling(text, parameter: parameter)).content("Sample/test.pb.swift")
         let expected = [
             "\nimport FoundationEssentials\n", "\nimport LifelineSwiftProtobufCompatibility\n",
-            "struct M: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {",
+            "struct DataMessage: ", "struct M: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {",
             "struct Inner: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {",
             "enum E: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {",
             "var names: [String] {\n        get { _message[array: 0, of: Self._table] }",
             "var namesField: LifelineMessages.RepeatedField<String> {",
-            "var blobs: [String: FoundationEssentials.Data] {\n        get { _message[dictionary: 1, of: Self._table] }",
-            "var blobsField: LifelineMessages.MapField<String, FoundationEssentials.Data> {",
-            "? _message.data(_message.pointee.data) : FoundationEssentials.Data([97]) }",
-            "case raw(FoundationEssentials.Data)",
+            "var blobs: [String: Data] {\n        get { _message[dictionary: 1, of: Self._table] }",
+            "var blobsField: LifelineMessages.MapField<String, Data> {",
+            "? _message.data(_message.pointee.data) : Data([97]) }",
+            "case raw(Data)",
             // The accessor of `names` has the name that came first.
             "var namesField_5: Int32 {",
             "var more: [Int32] {\n        get { self[Extensions_more.self] }",

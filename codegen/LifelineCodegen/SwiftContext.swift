@@ -86,10 +86,8 @@ struct SwiftContext {
         isForSwiftProtobuf ? "\(Self.compatibility).SwiftProtobufEnum" : runtime("ProtobufEnum")
     }
 
-    private var bytes: String {
-        if !isForSwiftProtobuf { return "[\(standard("UInt8"))]" }
-        return shadowingNames.contains("Data") ? "\(Self.foundation).Data" : "Data"
-    }
+    // No generated type is named `Data`: swift-protobuf's names, which are used here, leave that to Foundation.
+    private var bytes: String { isForSwiftProtobuf ? "Data" : "[\(standard("UInt8"))]" }
 
     /// An expression for bytes that `literal`, an array's, has.
     func bytes(_ literal: String) -> String { isForSwiftProtobuf ? "\(bytes)(\(literal))" : literal }
