@@ -65,7 +65,34 @@ extension MapField {
     /// A map with the entries of `dictionary`.
     @inlinable public init(_ dictionary: [Key: Value]) {
         self.init()
-        for (key, value) in dictionary { updateValue(value, forKey: key) }
+        update(dictionary)
+    }
+
+    /// Sets the values of keys. In the order of keys, so that those of an empty map go to the end one by one.
+    @inlinable mutating func update(_ dictionary: [Key: Value]) {
+        let sorted = dictionary.sorted { left, right in
+            Key._withCValue(of: left.key) { left in
+                Key._withCValue(of: right.key) { right in Key._precedes(left, right) }
+            }
+        }
+        for (key, value) in sorted { updateValue(value, forKey: key) }
+    }
+
+    /// Removes the entries at `positions`, which ascend.
+    @inlinable mutating func remove(at positions: [Int]) {
+        guard let first = positions.first else { return }
+        makeUnique()
+        let elements = _elements.unsafelyUnwrapped
+        var (kept, next) = (first, 0)
+        for position in first..<count {
+            if next < positions.count, positions[next] == position {
+                next += 1
+            } else {
+                elements[kept] = elements[position]
+                kept += 1
+            }
+        }
+        _count = kept
     }
 
     /// The value of `key`. Setting nil removes the key.

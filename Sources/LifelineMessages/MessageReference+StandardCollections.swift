@@ -78,8 +78,8 @@ extension _MessageReference {
         dictionary = [:]
         if changes.isEmpty { return }
         Self.change(&self[collection: index, of: table]) { (map: inout MapField<Key, Value>) in
-            for key in changes.removed { map.removeValue(forKey: key) }
-            for (key, value) in changes.set { map.updateValue(value, forKey: key) }
+            map.remove(at: changes.removed)
+            map.update(changes.set)
         }
     }
 
@@ -123,7 +123,8 @@ extension _MessageReference {
 
 /// What has to be done to a map to make it equal to a dictionary.
 @usableFromInline struct _DictionaryChanges<Key: MapKey, Value: FieldElement> {
-    @usableFromInline var removed: [Key] = []
+    /// The positions of entries, ascending.
+    @usableFromInline var removed: [Int] = []
     @usableFromInline var set: [Key: Value]
 
     @inlinable var isEmpty: Bool { removed.isEmpty && set.isEmpty }
@@ -137,11 +138,14 @@ extension _MessageReference {
             guard let index = set.index(forKey: key),
                 Key._isStored(set[index].key, as: map.key(at: position), in: storage)
             else {
-                removed.append(key)
+                removed.append(position)
                 continue
             }
             if Value._isStored(set[index].value, as: map.valuePointer(at: position).pointee, in: storage) {
                 set.remove(at: index)
+            } else if map.find(key).position != position {
+                // A key that is not UTF-8, and reads as another one.
+                removed.append(position)
             }
         }
     }

@@ -14,6 +14,8 @@ public struct BinaryDecodingOptions: Sendable {
     public var messageDepthLimit = 100
     /// Whether fields that a message type does not know are dropped. Extensions are among them.
     public var discardUnknownFields = false
+    /// The bytes of memory that a message may take, beyond a multiple of its input's. swift-protobuf has no such limit.
+    public var memoryLimit = DecodingOptions().memoryLimit
 
     public init() {}
 }
@@ -38,6 +40,8 @@ public struct JSONDecodingOptions: Sendable {
     public var messageDepthLimit = 100
     /// Whether fields and enum values with unknown names are passed over.
     public var ignoreUnknownFields = false
+    /// The bytes of memory that a message may take, beyond a multiple of its input's. swift-protobuf has no such limit.
+    public var memoryLimit = DecodingOptions().memoryLimit
 
     public init() {}
 }
@@ -60,6 +64,8 @@ public struct TextFormatDecodingOptions: Sendable {
     public var ignoreUnknownFields = false
     /// Whether unknown extensions are passed over; other fields as well.
     public var ignoreUnknownExtensionFields = false
+    /// The bytes of memory that a message may take, beyond a multiple of its input's. swift-protobuf has no such limit.
+    public var memoryLimit = DecodingOptions().memoryLimit
 
     public init() {}
 }
@@ -67,7 +73,9 @@ public struct TextFormatDecodingOptions: Sendable {
 // MARK: - As Lifeline has them
 
 extension BinaryDecodingOptions {
-    @usableFromInline var options: DecodingOptions { DecodingOptions(maximumDepth: messageDepthLimit) }
+    @usableFromInline var options: DecodingOptions {
+        DecodingOptions(maximumDepth: messageDepthLimit, memoryLimit: memoryLimit)
+    }
 }
 
 extension JSONEncodingOptions {
@@ -84,6 +92,7 @@ extension JSONDecodingOptions {
     func options(_ extensions: (any ExtensionMap)?) -> LifelineMessages.JSONDecodingOptions {
         var options = LifelineMessages.JSONDecodingOptions(types: Google_Protobuf_Any.registered(and: extensions))
         options.maximumDepth = messageDepthLimit
+        options.memoryLimit = memoryLimit
         options.ignoreUnknownFields = ignoreUnknownFields
         return options
     }
@@ -101,6 +110,7 @@ extension TextFormatDecodingOptions {
     func options(_ extensions: (any ExtensionMap)?) -> LifelineMessages.TextFormatDecodingOptions {
         var options = LifelineMessages.TextFormatDecodingOptions(types: Google_Protobuf_Any.registered(and: extensions))
         options.maximumDepth = messageDepthLimit
+        options.memoryLimit = memoryLimit
         options.ignoreUnknownFields = ignoreUnknownFields || ignoreUnknownExtensionFields
         return options
     }

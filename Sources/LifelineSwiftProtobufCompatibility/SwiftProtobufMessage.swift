@@ -19,16 +19,19 @@ extension SwiftProtobufMessage {
 
     /// The fields that the message type does not know. Extensions are among them.
     ///
-    /// Fields with numbers that the message type does know become these when they are set here.
+    /// Fields with numbers that the message type does know become these when they are set here. Where the content of
+    /// one is not of the declared type, the message stays as it was.
     public var unknownFields: UnknownStorage {
         get {
             let bytes: [UInt8] = unknownFields
             return UnknownStorage(data: Data(bytes))
         }
         set {
-            removeUnknownFields()
-            // What another message could not read, this one may not be able to either; then there is nothing to keep.
-            if !newValue.data.isEmpty { try? merge(serializedData: newValue.data, partial: true) }
+            var changed = self
+            changed.removeUnknownFields()
+            let options = DecodingOptions(maximumDepth: 1_000, memoryLimit: .max, validatesUTF8: false)
+            let bytes = Array(newValue.data)
+            if (try? changed.merge(serializedBytes: bytes, partial: true, options: options)) != nil { self = changed }
         }
     }
 }

@@ -130,6 +130,36 @@ typealias Attachment = Sample_Chat_V1_Attachment
         #expect(message.headersField.count == 1 && message.headers == ["\u{E9}": "second"])
     }
 
+    @Test func manyEntriesAreRemovedAndAdded() {
+        var message = ChatMessage()
+        let all = Dictionary(uniqueKeysWithValues: (0..<2_000).map { ("\($0)", "value") })
+        message.headers = all
+        #expect(message.headers == all && message.headersField.map(\.key) == all.keys.sorted())
+        let some = all.filter { $0.key.hasSuffix("3") || $0.key.hasPrefix("1") }
+        message.headers = some
+        #expect(message.headers == some && message.headersField.map(\.key) == some.keys.sorted())
+        message.headers = all
+        #expect(message.headers == all)
+        message.headers = [:]
+        #expect(message.headersField.isEmpty)
+    }
+
+    @Test func keysThatAreNotUTF8AreReplacedAndRemoved() throws {
+        // The header FF: "a".
+        let bytes: [UInt8] = [0x32, 6, 0x0A, 1, 0xFF, 0x12, 1, 0x61]
+        let original = try ChatMessage(serializedBytes: bytes, options: DecodingOptions(validatesUTF8: false))
+        #expect(original.headers == ["\u{FFFD}": "a"])
+        var message = original
+        message.headers["\u{FFFD}"] = "b"
+        #expect(message.headers == ["\u{FFFD}": "b"] && message.headersField.count == 1)
+        message = original
+        message.headers = [:]
+        #expect(message.headersField.isEmpty)
+        message = original
+        message.headers["c"] = "d"
+        #expect(message.headersField.count == 2 && message.headers["\u{FFFD}"] == "a")
+    }
+
     @Test func messagesInMapsChangeInPlace() throws {
         var object = Google_Protobuf_Struct()
         object.fields["a"] = 1

@@ -40,7 +40,7 @@ extension Google_Protobuf_Any {
 }
 
 extension SwiftProtobufMessage {
-    /// The message that an `Any` holds.
+    /// The message that an `Any` holds. Proto2 `required` fields may be absent.
     ///
     /// - Throws: `AnyUnpackError.typeMismatch` when it is of another type, or what decoding throws.
     public init(
@@ -49,7 +49,7 @@ extension SwiftProtobufMessage {
         options: BinaryDecodingOptions = BinaryDecodingOptions()
     ) throws {
         guard any.isA(Self.self) else { throw AnyUnpackError.typeMismatch }
-        try self.init(serializedBytes: any.value, extensions: extensions, options: options)
+        try self.init(serializedBytes: any.value, extensions: extensions, partial: true, options: options)
     }
 }
 
