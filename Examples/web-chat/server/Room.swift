@@ -5,8 +5,8 @@ internal import Synchronization
 
 /// Those who are connected, whatever over.
 ///
-/// Who speaks waits for nobody: each member has an outbox that holds a bounded number of bytes, and who does not read
-/// in time misses messages, and is told how many.
+/// A member who speaks waits for nobody. Each member has an outbox that holds a bounded number of bytes. A member who
+/// does not read in time misses messages, and is told how many.
 final class Room: Sendable {
     typealias MemberConnection = Connection<Sample_Chat_V1_ChatMessage, RawMessage>
 

@@ -19,7 +19,7 @@ public struct ConnectionConfiguration: Sendable {
     /// all for the peer to end its side. A `Client` then waits as long again, in all, for the peer's system to
     /// acknowledge what was written last. Default: 5 s.
     ///
-    /// Where it is the peer that ends first, a `Client` writes on for as long in all, progress or not: a peer that
+    /// When the peer ends first, a `Client` writes on for as long in all, progress or not: a peer that
     /// reads too slowly for that gets only a part of what was accepted.
     public var closeTimeout = Duration.seconds(5)
 

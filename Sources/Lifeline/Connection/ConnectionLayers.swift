@@ -136,7 +136,7 @@ struct CarriedTypes: Sendable {
 
 extension ConnectionConfiguration {
     /// The frame limit for messages of a type that come in: some have bytes in their frames that are not on the wire.
-    /// What is on the wire, their layer has judged.
+    /// Their layer has checked the bytes on the wire.
     func frameLimit<Message: DelimitedMessage>(for type: Message.Type) -> Int {
         guard let type = Message.self as? any CarriedMessage.Type else { return maximumFrameLength }
         return min(max(maximumFrameLength, 0), Int.max - type.maximumUncountedLength) + type.maximumUncountedLength

@@ -1,7 +1,7 @@
 internal import LifelineTransport
 public import Synchronization
 
-/// What is left of the batch that a loop over single messages has begun. It belongs to the connection, and not to the
+/// The rest of the batch that a loop over single messages has begun. It belongs to the connection, and not to the
 /// loop, so that a loop which is left loses nothing.
 ///
 /// Inlinable, so that messages are handed out by code for their very type: what is generic took 200 ns more for each.

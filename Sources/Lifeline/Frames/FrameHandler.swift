@@ -25,7 +25,7 @@ public protocol FrameHandler: ~Copyable, SendableMetatype {
     /// Frames have come: all that one read has completed, in order. (Where the first of them began in an earlier read,
     /// it comes in a call of its own.)
     ///
-    /// What is written to `replies` goes out together when the read was handled, behind what was sent over
+    /// Bytes written to `replies` go out together when the read was handled, behind all that was sent over
     /// `FrameConnection` until then. While more than `ConnectionConfiguration.outboundWaterMarks` of replies wait for
     /// the peer to read them, nothing is read: a peer that does not read is not answered without bound. So one call
     /// should write little more than its frames ask for.

@@ -1,5 +1,5 @@
-/// What two sides that answer each message before they read the next one hold between them at least. Were more on its
-/// way, each could wait for the other to read.
+/// The bytes that can be on their way between two sides that answer each message before they read the next one. With
+/// more, each could wait for the other to read.
 let safelyHeldByteCount = 512 << 10
 
 /// Keeps messages on their way, and sends in a task of its own, so that receiving never waits for that.

@@ -1,3 +1,3 @@
-/// What goes with a message besides its content: names and values of the user's choice, as the headers of HTTP. Both
+/// Names and values that the user sends beside the content of a message, like the headers of HTTP. Both
 /// must be valid Unicode, as any `String` is.
 public typealias SessionMetadata = [String: String]

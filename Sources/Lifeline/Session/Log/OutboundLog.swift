@@ -125,5 +125,5 @@ package struct OutboundLog: ~Copyable {
     }
 }
 
-/// A log alone owns its memory.
+/// @unchecked Sendable, because a log alone owns the memory that its pointers lead to.
 extension OutboundLog: @unchecked Sendable {}

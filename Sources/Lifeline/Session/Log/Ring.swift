@@ -97,5 +97,5 @@ package struct Ring<Element: BitwiseCopyable>: ~Copyable {
     }
 }
 
-/// A ring alone owns its buffer.
+/// @unchecked Sendable, because a ring alone owns the buffer that its pointer leads to.
 extension Ring: @unchecked Sendable where Element: Sendable {}
