@@ -37,8 +37,8 @@ extension _MessageReference {
 
 // MARK: - Singular fields
 
-// Generated code names a field by its index in the message's table, which says where the field is in the struct and what
-// makes it present. What all fields need is written here once, because the compiler takes longer for each line of
+// Generated code names a field by its index in the message's table, which says where the field is in the struct and
+// what makes it present. What all fields need is written here once, because the compiler takes longer for each line of
 // generated code.
 extension _MessageReference {
     @inlinable @inline(__always) public mutating func assign(

@@ -22,9 +22,9 @@ public enum FieldValue: Hashable, Sendable {
 }
 
 extension FieldValue {
-    /// Two values are equal when they are of the same case and have the same content. Numbers are compared by their bits
-    /// and strings by their bytes, as in messages, and not by Swift's rules: a NaN equals itself, `-0.0` differs from
-    /// `0.0`, and an "é" from an "e" with a combining accent.
+    /// Two values are equal when they are of the same case and have the same content. Numbers are compared by their
+    /// bits and strings by their bytes, as in messages, and not by Swift's rules: a NaN equals itself, `-0.0` differs
+    /// from `0.0`, and an "é" from an "e" with a combining accent.
     public static func == (left: FieldValue, right: FieldValue) -> Bool {
         switch (left, right) {
         case (.bool(let left), .bool(let right)): left == right

@@ -1,8 +1,8 @@
 internal import LifelineMessages
 
 extension Contender {
-    /// Lifeline where no message is kept: a closure reads each, and the next one has its memory. What is not here is the
-    /// same as for `lifeline`.
+    /// Lifeline where no message is kept: a closure reads each, and the next one has its memory. What is not here is
+    /// the same as for `lifeline`.
     static func lifelineScoped(_ workload: Workload) throws -> Contender {
         switch workload.content {
         case .envelopes: try lifelineScoped(Benchmark_Envelope.self, workload.encoded)

@@ -147,8 +147,8 @@ public struct Connection<Received: DelimitedMessage, Sent: DelimitedMessage>: Se
         try await transport.finishSending()
     }
 
-    /// The error to throw when a message was not offered: the connection's reason, or that the message cannot be encoded
-    /// or is over the limit.
+    /// The error to throw when a message was not offered: the connection's reason, or that the message cannot be
+    /// encoded or is over the limit.
     @usableFromInline static func refusal(_ cause: any Error) -> any Error {
         if cause is ConnectionError { return cause }
         return ConnectionError(
