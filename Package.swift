@@ -197,6 +197,7 @@ let lifeline: [Target] = [
         "LifelineMessages",
         "LifelineProtos",
         "LifelineReachability",
+        "LifelineReflection",
         "LifelineWellKnownTypes",
         "SampleServices",
         .argumentParser,

@@ -6,6 +6,7 @@ internal import LifelineCore
 /// Why the command cannot go on, in words for its user, and the code that it exits with (sysexits.h).
 struct CommandFailure: Error {
     enum Status: Int32 {
+        case usage = 64
         case badData = 65
         case unavailable = 69
         case software = 70
@@ -63,11 +64,27 @@ struct Interrupted: Error {
 /// Runs a command; when it fails, prints why and exits with the code that stands for it. After an interrupt it exits
 /// with 128 and the signal's number, as a shell has it for a program that ends by a signal.
 func exitingOnFailure(_ body: () async throws -> Void) async throws {
+    let result: Result<Void, any Error>
+    prepareForFailure()
+    do { result = .success(try await body()) } catch { result = .failure(error) }
+    try exitOnFailure(result)
+}
+
+/// The same for a command that blocks its thread.
+func exitingOnFailure(_ body: () throws -> Void) throws {
+    prepareForFailure()
+    try exitOnFailure(Result(catching: body))
+}
+
+private func prepareForFailure() {
     // Who reads its output no longer makes writing fail, and that is told as other failures are.
     signal(SIGPIPE, SIG_IGN)
+}
+
+private func exitOnFailure(_ result: Result<Void, any Error>) throws {
     defer { ErrorOutput.standard.flush() }
     do {
-        try await body()
+        try result.get()
     } catch let error as Interrupted {
         throw ExitCode(128 + error.signal)
     } catch {

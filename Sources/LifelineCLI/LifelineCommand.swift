@@ -27,7 +27,8 @@ struct LifelineCommand: AsyncParsableCommand {
             """,
         version: "0.1.0",
         subcommands: [
-            CallCommand.self, MonitorCommand.self, ReceiveCommand.self, SendCommand.self, ServeCommand.self,
+            CallCommand.self, DecodeCommand.self, EncodeCommand.self, MonitorCommand.self, ReceiveCommand.self,
+            SendCommand.self, ServeCommand.self,
         ]
     )
 }

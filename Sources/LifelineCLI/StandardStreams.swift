@@ -18,15 +18,18 @@ private let standardOutput = DispatchQueue(label: "lifeline.standard-output")
 ///
 /// - Throws: `CommandFailure`; `CancellationError` when the task is cancelled first.
 func writeToStandardOutput(_ bytes: [UInt8]) async throws {
-    try await blocking(on: standardOutput) {
-        do throws(SystemError) {
-            try writeBlocking(bytes, to: STDOUT_FILENO)
-        } catch {
-            throw CommandFailure(
-                status: .inputOutput,
-                message: "Cannot write to standard output: \(String(cString: strerror(error.number)))."
-            )
-        }
+    try await blocking(on: standardOutput) { try writeBlockingToStandardOutput(bytes) }
+}
+
+/// Writes all of `bytes` to standard output, and blocks until it takes them.
+func writeBlockingToStandardOutput(_ bytes: [UInt8]) throws(CommandFailure) {
+    do throws(SystemError) {
+        try writeBlocking(bytes, to: STDOUT_FILENO)
+    } catch {
+        throw CommandFailure(
+            status: .inputOutput,
+            message: "Cannot write to standard output: \(String(cString: strerror(error.number)))."
+        )
     }
 }
 
@@ -64,11 +67,12 @@ func blocking<Value: Sendable>(
 /// Reads from a file descriptor.
 struct InputFile: ~Copyable {
     private let descriptor: Int32
-    private let name: String
+    /// As the user calls it.
+    let name: String
     private let isOwned: Bool
 
     static func standardInput() -> InputFile {
-        InputFile(descriptor: STDIN_FILENO, name: "standard input", isOwned: false)
+        InputFile(descriptor: STDIN_FILENO, name: "standard input")
     }
 
     init(path: String) throws(CommandFailure) {
@@ -77,6 +81,11 @@ struct InputFile: ~Copyable {
             throw CommandFailure(status: .inputOutput, message: "Cannot open \(path): \(lastErrorText()).")
         }
         self.init(descriptor: descriptor, name: path, isOwned: true)
+    }
+
+    /// A file that the caller closes.
+    init(descriptor: Int32, name: String) {
+        self.init(descriptor: descriptor, name: name, isOwned: false)
     }
 
     private init(descriptor: Int32, name: String, isOwned: Bool) {
@@ -89,16 +98,37 @@ struct InputFile: ~Copyable {
         if isOwned { close(descriptor) }
     }
 
-    /// The next bytes, at most 64 KiB; empty at the end. What a cancelled task had asked for is lost.
+    /// Waits for the next bytes, at most 64 KiB; empty at the end. What a cancelled task had asked for is lost.
     func readChunk() async throws -> [UInt8] {
         let (descriptor, name) = (descriptor, name)
         return try await blocking(on: .global()) {
-            var chunk = [UInt8](repeating: 0, count: 64 << 10)
-            let count = retryingOnInterrupt { read(descriptor, &chunk, chunk.count) }
-            guard count >= 0 else {
-                throw CommandFailure(status: .inputOutput, message: "Cannot read \(name): \(lastErrorText()).")
+            try InputFile(descriptor: descriptor, name: name).read(atMost: 64 << 10)
+        }
+    }
+
+    /// Blocks until there are bytes; empty at the end.
+    func read(atMost length: Int) throws(CommandFailure) -> [UInt8] {
+        var isRead = false
+        let chunk = [UInt8](unsafeUninitializedCapacity: length) { memory, count in
+            let result = retryingOnInterrupt { Glibc.read(descriptor, memory.baseAddress, length) }
+            (isRead, count) = (result >= 0, max(result, 0))
+        }
+        if isRead { return chunk }
+        throw CommandFailure(status: .inputOutput, message: "Cannot read \(name): \(lastErrorText()).")
+    }
+
+    /// Blocks until the end, and returns everything.
+    ///
+    /// - Parameter limit: the most bytes that the file may have.
+    func readToEnd(limit: Int) throws(CommandFailure) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while true {
+            let chunk = try read(atMost: 1 << 20)
+            if chunk.isEmpty { return bytes }
+            bytes += chunk
+            if bytes.count > limit {
+                throw CommandFailure(status: .badData, message: "\(name) is longer than \(limit) bytes.")
             }
-            return Array(chunk[..<count])
         }
     }
 }

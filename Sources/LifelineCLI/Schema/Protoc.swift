@@ -1,0 +1,36 @@
+internal import LifelineCore
+
+/// Compiles .proto files, and returns an encoded `google.protobuf.FileDescriptorSet` with them and their imports.
+///
+/// - Parameters:
+///   - folders: what imports are relative to. If there are none, the working folder and the folder of each file.
+/// - Throws: `CommandFailure` when protoc is missing or finds an error.
+func compiledDescriptorSet(ofProtoFiles files: [String], importedFrom folders: [String]) throws(CommandFailure)
+    -> [UInt8]
+{
+    let folders = folders.isEmpty ? defaultFolders(of: files) : folders
+    let options = ["--descriptor_set_out=/dev/stdout", "--include_imports", "--include_source_info"]
+    // protoc takes a name that begins with a dash for an option.
+    let paths = files.map { $0.hasPrefix("-") ? "./\($0)" : $0 }
+    guard let result = try runProgram("protoc", folders.map { "--proto_path=\($0)" } + options + paths) else {
+        throw CommandFailure(
+            status: .unavailable,
+            message: "--proto needs protoc, which is not installed. Install the package protobuf-compiler (Debian, "
+                + "Ubuntu, Fedora) or protobuf (Alpine, Arch), or give a descriptor set with --descriptor-set."
+        )
+    }
+    if result.status == 0 { return result.output }
+    let complaints = String(decoding: result.errorOutput, as: UTF8.self).split(separator: "\n")
+    for line in complaints.prefix(20) { writeErrorLine("protoc: \(String(line).escaped())") }
+    let advice = complaints.contains { $0.contains("not found") } ? " Name the folder of the imports with -I." : ""
+    throw CommandFailure(status: .badData, message: "protoc cannot compile \(files.joined(separator: ", ")).\(advice)")
+}
+
+private func defaultFolders(of files: [String]) -> [String] {
+    var folders = ["."]
+    for file in files {
+        let folder = file.lastIndex(of: "/").map { $0 == file.startIndex ? "/" : String(file[..<$0]) } ?? "."
+        if !folders.contains(folder) { folders.append(folder) }
+    }
+    return folders
+}

@@ -1,0 +1,104 @@
+internal import ArgumentParser
+internal import Glibc
+internal import LifelineCore
+internal import LifelineMessages
+internal import LifelineReflection
+internal import LifelineWellKnownTypes
+
+/// How messages are written for people and programs.
+enum TextForm: String, CaseIterable, ExpressibleByArgument {
+    /// An object in a line of its own.
+    case json
+    /// protobuf's text format; a line with `---` follows each message.
+    case text
+}
+
+/// Writes encoded messages of one type as text.
+struct MessageTextEncoder {
+    private enum Form {
+        case json(JSONEncodingOptions)
+        case text(TextFormatEncodingOptions)
+    }
+
+    /// The line after a message in text format.
+    static let separator = "---"
+
+    private let type: MessageDescriptor
+    private let form: Form
+    private let decodingOptions: DecodingOptions
+    /// Whether nothing of a message may control the terminal that it is written to.
+    private let escapesControls = isatty(STDOUT_FILENO) == 1
+
+    private init(_ type: MessageDescriptor, _ form: Form, limit: Int) {
+        self.type = type
+        self.form = form
+        decodingOptions = DecodingOptions(memoryLimit: max(limit, DecodingOptions().memoryLimit))
+    }
+
+    /// - Parameter limit: the most bytes of an encoded message.
+    static func json(_ type: MessageDescriptor, _ options: JSONEncodingOptions, limit: Int) -> MessageTextEncoder {
+        MessageTextEncoder(type, .json(options), limit: limit)
+    }
+
+    /// - Parameter limit: the most bytes of an encoded message.
+    static func text(_ type: MessageDescriptor, _ options: TextFormatEncodingOptions, limit: Int) -> MessageTextEncoder
+    {
+        MessageTextEncoder(type, .text(options), limit: limit)
+    }
+
+    /// For messages of an unknown type: text format with the numbers of fields.
+    static func fieldNumbers(limit: Int) -> MessageTextEncoder {
+        // All fields are unknown to an empty message.
+        .text(MessageDescriptor(Google_Protobuf_Empty.self), TextFormatEncodingOptions(), limit: limit)
+    }
+
+    /// Decodes a message, whose `required` fields may be absent, and appends its text.
+    func append(_ frame: UnsafeRawBufferPointer, to output: inout [UInt8]) throws(MessageError) {
+        let bytes = RawSpan(_unsafeBytes: frame)
+        let message = try DynamicMessage(type, serializedBytes: bytes, partial: true, options: decodingOptions)
+        switch form {
+        case .json(let options):
+            let json = try message.jsonUTF8Bytes(options: options)
+            output += escapesControls ? json.escapedControls : json
+            output.append(UInt8(ascii: "\n"))
+        case .text(let options):
+            output += message.textFormatString(options: options).utf8
+            output += "\(Self.separator)\n".utf8
+        }
+    }
+}
+
+/// Options of JSON that is written.
+struct JSONFlags: ParsableArguments {
+    @Flag(help: "In JSON, print fields that are not set, too, with their defaults.")
+    var allFields = false
+
+    @Flag(help: "In JSON, print the names of the .proto file: user_id instead of userId.")
+    var protoNames = false
+
+    func options(_ types: MessageRegistry) -> JSONEncodingOptions {
+        var options = JSONEncodingOptions(types: types)
+        options.alwaysPrintFieldsWithNoPresence = allFields
+        options.preserveProtoFieldNames = protoNames
+        return options
+    }
+}
+
+extension [UInt8] {
+    /// The same JSON, with escapes in place of what could control a terminal. Such characters stand only in strings.
+    var escapedControls: [UInt8] {
+        if allSatisfy({ (0x20...0x7E).contains($0) }) { return self }
+        var result: [UInt8] = []
+        for scalar in String(decoding: self, as: UTF8.self).unicodeScalars {
+            if !scalar.isUnsafeInLine {
+                result += String(scalar).utf8
+            } else {
+                for unit in String(scalar).utf16 {
+                    let digits = String(unit, radix: 16)
+                    result += "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".utf8
+                }
+            }
+        }
+        return result
+    }
+}
