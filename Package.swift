@@ -188,16 +188,27 @@ let lifeline: [Target] = [
         .nioCore,
         .serviceLifecycle
     ),
+    c("CLifelineSessionReflection", "CLifelineMessages"),
+    swift(
+        "LifelineSessionReflection",
+        "CLifelineSessionReflection",
+        "Lifeline",
+        "LifelineDescriptorTypes",
+        "LifelineMessages",
+        "LifelineReflection"
+    ),
     swift("LifelineTesting", "Lifeline", "LifelineCore"),
     swift("SampleServices", "Lifeline", "LifelineProtos"),
     program(
         "LifelineCLI",
         "Lifeline",
         "LifelineCore",
+        "LifelineDescriptorTypes",
         "LifelineMessages",
         "LifelineProtos",
         "LifelineReachability",
         "LifelineReflection",
+        "LifelineSessionReflection",
         "LifelineWellKnownTypes",
         "SampleServices",
         .argumentParser,
@@ -396,6 +407,17 @@ let unitTests: [Target] = [
         .unixSignals
     ),
     tests(
+        "LifelineSessionReflectionTests",
+        "Lifeline",
+        "LifelineDescriptorTypes",
+        "LifelineMessages",
+        "LifelineReflection",
+        "LifelineSessionReflection",
+        "LifelineWellKnownTypes",
+        "TestProtos",
+        "TestServices"
+    ),
+    tests(
         "LifelineOlderFramingsTests",
         "Lifeline",
         "LifelineClientTestSupport",
@@ -425,6 +447,8 @@ let unitTests: [Target] = [
         "LifelineMessages",
         "LifelineProtos",
         "LifelineReachability",
+        "LifelineReflection",
+        "LifelineSessionReflection",
         "LifelineTestSupport",
         "LifelineWellKnownTypes",
         "SampleServices",
@@ -575,6 +599,7 @@ let package = Package(
             name: "LifelineSwiftProtobufCompatibility",
             targets: ["LifelineMessages", "LifelineSwiftProtobufCompatibility"]
         ),
+        .library(name: "LifelineSessionReflection", targets: ["LifelineSessionReflection"]),
         .library(name: "LifelineTesting", targets: ["LifelineTesting"]),
         .executable(name: "lifeline", targets: ["LifelineCLI"]),
         .plugin(name: "GenerateMessages", targets: ["GenerateMessages"]),

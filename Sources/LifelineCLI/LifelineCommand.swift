@@ -18,8 +18,8 @@ struct LifelineCommand: AsyncParsableCommand {
             A session outlives its connections: calls, streams and pushes go on where they were. In one terminal:
               lifeline serve
             In others:
-              lifeline call --count 100000
-              lifeline call chat --name Ada
+              lifeline list tcp://127.0.0.1:7000
+              lifeline call tcp://127.0.0.1:7000 Room/Echo --data '{"text": "Hello"}'
 
             Exit codes: 0 done, 64 wrong usage, 65 bad data (or a certificate or key that cannot be \
             used), 69 peer or endpoint unavailable, or a certificate refused, 74 input or output failed. Those of sessions: \
@@ -27,8 +27,8 @@ struct LifelineCommand: AsyncParsableCommand {
             """,
         version: "0.1.0",
         subcommands: [
-            CallCommand.self, DecodeCommand.self, EncodeCommand.self, MonitorCommand.self, ReceiveCommand.self,
-            SendCommand.self, ServeCommand.self,
+            CallCommand.self, DecodeCommand.self, DescribeCommand.self, EncodeCommand.self, ListCommand.self,
+            MonitorCommand.self, ReceiveCommand.self, SendCommand.self, ServeCommand.self,
         ]
     )
 }

@@ -8,22 +8,32 @@ import Testing
 
 /// How `lifeline call` ends when it cannot do what it should: its exit codes, and what it says.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct CallFailureTests {
+    /// A method of each kind.
+    private static let methods = ["Echo", "Watch", "SayAll", "Talk", "Report"]
+    /// For servers that do not describe themselves, and for none at all.
+    private static let schema = ["--proto", "\(protos)/sample/room/v1/room.proto", "-I", protos]
+    private static let protos = URL(filePath: #filePath).appending(path: "../../../Protos").standardized.path
+
+    private func call(_ endpoint: String, _ method: String, _ options: String...) async throws -> Program.Outcome {
+        let arguments = ["call", endpoint, "Room/\(method)"] + Self.schema + options
+        return try await Program.product("lifeline", arguments).outcome(input: Data("{}\n".utf8))
+    }
+
     @Test(arguments: [
-        ["call", "--count", "0"],
-        ["call", "--concurrency", "0"],
-        ["call", "--concurrency", "1025"],
-        ["call", "--timeout", "-1"],
-        ["call", "--to", "nowhere"],
-        ["call", "--ca", "ca.pem"],
-        ["call", "--proxy", "ftp://proxy"],
-        ["call", "--give-up-after", "nan"],
-        ["call", "watch", "--count", "0"],
-        ["call", "watch", "--interval", "1e99"],
-        ["call", "say-all", "--timeout", "-1"],
-        ["call", "talk", "--count", "1"],
-        ["call", "report"],
-        ["call", "chat", "--count", "0"],
-        ["call", "unknown"],
+        ["call"],
+        ["call", "tcp://127.0.0.1:1"],
+        ["call", "nowhere", "Room/Echo"],
+        ["call", "tcp://127.0.0.1:1", "Room/Echo", "--count", "0"],
+        ["call", "tcp://127.0.0.1:1", "Room/Echo", "--concurrency", "0"],
+        ["call", "tcp://127.0.0.1:1", "Room/Echo", "--concurrency", "1025"],
+        ["call", "tcp://127.0.0.1:1", "Room/Echo", "--timeout", "-1"],
+        ["call", "tcp://127.0.0.1:1", "Room/Echo", "--ca", "ca.pem"],
+        ["call", "tcp://127.0.0.1:1", "Room/Echo", "--proxy", "ftp://proxy"],
+        ["call", "tcp://127.0.0.1:1", "Room/Echo", "--give-up-after", "nan"],
+        ["call", "tcp://127.0.0.1:1", "Room/Echo", "--metadata", "tenant"],
+        ["list"],
+        ["list", "tcp://127.0.0.1:1", "--proto", "room.proto"],
+        ["describe", "Room"],
         ["serve", "--on", "tls://127.0.0.1:0"],
         ["serve", "--drain=-1"],
         ["serve", "--keep", "inf"],
@@ -34,32 +44,24 @@ import Testing
         #expect(outcome.errorText.contains("--help"), "\(outcome.errorText)")
     }
 
-    @Test(arguments: [["echo"], ["watch"], ["say-all"], ["talk"], ["report", "--text", "x"], ["chat"]])
-    func anAbsentServerIs69(mode: [String]) async throws {
-        let port = try TestPort.next()
-        let arguments = ["call"] + mode + ["--to", "tcp://127.0.0.1:\(port)", "--give-up-after", "0"]
-        let outcome = try await Program.product("lifeline", arguments).outcome(input: Data("x\n".utf8))
+    @Test(arguments: methods)
+    func anAbsentServerIs69(method: String) async throws {
+        let endpoint = "tcp://127.0.0.1:\(try TestPort.next())"
+        let outcome = try await call(endpoint, method, "--give-up-after", "0")
         #expect(outcome.status == 69, "\(outcome.errorText)")
-        let lines = outcome.errorText.split(separator: "\n")
-        #expect(lines.last?.hasPrefix("lifeline: No connection to the room. connectFailed: ") == true)
-        if mode == ["echo"] {
-            // The failure may come first.
-            let summaries = ["1 asked and not replied", "1 not asked"].map { ["lifeline: 1 call: 0 replied, \($0)"] }
-            #expect(summaries.contains(lines.dropLast().map(String.init)), "\(lines)")
-        } else {
-            #expect(lines.count == 1)
-        }
+        #expect(outcome.errorText.hasPrefix("lifeline: No connection to \(endpoint). "), "\(outcome.errorText)")
+        #expect(outcome.errorText.split(separator: "\n").count == 1)
     }
 
     /// What answers is no server of sessions, and is not asked again.
     @Test func anotherServerIs76() async throws {
         let listener = try await RawSocket.listen()
-        async let outcome = call("--to", "tcp://127.0.0.1:\(listener.port)", "--quiet")
+        async let outcome = call("tcp://127.0.0.1:\(listener.port)", "Echo", "--quiet")
         let peer = try await listener.accept()
         try await peer.write(Array(String(repeating: "HTTP/1.1 400 Bad Request\r\n\r\n", count: 10).utf8))
         let ended = try await outcome
         #expect(ended.status == 76, "\(ended.errorText)")
-        #expect(ended.errorText.contains("protocolViolation"))
+        #expect(ended.errorText.contains("Is that a server of sessions?"), "\(ended.errorText)")
         #expect(ended.errorText.split(separator: "\n").count == 1)
         try peer.reset()
     }
@@ -67,48 +69,39 @@ import Testing
     /// It has 10 s to welcome the session.
     @Test func aServerThatSaysNothingIs69() async throws {
         let listener = try await RawSocket.listen()
-        let outcome = try await call("--to", "tcp://127.0.0.1:\(listener.port)", "--give-up-after", "0", "--quiet")
+        let endpoint = "tcp://127.0.0.1:\(listener.port)"
+        let outcome = try await call(endpoint, "Echo", "--give-up-after", "0", "--quiet")
         #expect(outcome.status == 69)
-        #expect(outcome.errorText.hasPrefix("lifeline: No connection to the room. "), "\(outcome.errorText)")
+        #expect(outcome.errorText.hasPrefix("lifeline: No connection to \(endpoint). "), "\(outcome.errorText)")
     }
 
-    @Test func aDeadlineIs75() async throws {
+    @Test(arguments: methods)
+    func aDeadlineIs75(method: String) async throws {
         // It accepts, and says nothing.
         let listener = try await RawSocket.listen()
-        let to = ["--to", "tcp://127.0.0.1:\(listener.port)", "--timeout", "0.1"]
-        for mode in [["echo"], ["watch"], ["say-all"], ["talk"], ["report", "--text", "x"]] {
-            let outcome = try await Program.product("lifeline", ["call"] + mode + to).outcome()
-            #expect(outcome.status == 75, "\(mode): \(outcome.errorText)")
-        }
+        let outcome = try await call("tcp://127.0.0.1:\(listener.port)", method, "--timeout", "0.1")
+        #expect(outcome.status == 75, "\(outcome.errorText)")
     }
 
     @Test func anInterruptIs130() async throws {
         let listener = try await RawSocket.listen()
-        let caller = try RunningCommand(["call", "--to", "tcp://127.0.0.1:\(listener.port)", "--count", "200"])
+        let arguments = ["call", "tcp://127.0.0.1:\(listener.port)", "Room/Echo", "--count", "200"] + Self.schema
+        let caller = try RunningCommand(arguments)
         let peer = try await listener.accept()
         _ = try await peer.readSome(1)
         caller.send(SIGINT)
         #expect(await caller.finish() == 130)
         try peer.reset()
-        // Of 64 at once, some may not be there yet.
-        let summary = try #require(
-            caller.errorText.wholeMatch(
-                of: /lifeline: 200 calls: 0 replied(?:, (\d+) asked and not replied)?, (\d+) not asked\n/
-            ),
-            "\(caller.errorText)"
-        )
-        let (asked, notAsked) = (summary.output.1.flatMap { Int($0) } ?? 0, Int(summary.output.2) ?? 0)
-        #expect(asked + notAsked == 200 && asked <= 64)
+        #expect(caller.output.isEmpty)
     }
 
     @Test func aRefusalIs77() async throws {
         var configuration = SessionServerConfiguration()
         configuration.authenticate = { _ in throw SessionStatus(.unauthenticated, "Show your ticket.") }
         try await withRoom(TestRoom(), configuration: configuration) { endpoint in
-            for mode in [["echo"], ["watch"], ["say-all"], ["talk"], ["report", "--text", "x"], ["chat"]] {
-                let arguments = ["call"] + mode + ["--to", endpoint]
-                let outcome = try await Program.product("lifeline", arguments).outcome(input: Data("x\n".utf8))
-                #expect(outcome.status == 77, "\(mode): \(outcome.errorText)")
+            for method in Self.methods {
+                let outcome = try await call(endpoint, method)
+                #expect(outcome.status == 77, "\(method): \(outcome.errorText)")
                 #expect(outcome.errorText.contains("Show your ticket."))
             }
         }
@@ -123,26 +116,17 @@ import Testing
     )
     func aStatusHasACode(code: SessionStatus.Code, exitCode: Int32) async throws {
         try await withRoom(TestRoom { throw SessionStatus(code, "By the test.") }) { endpoint in
-            for mode in [["echo"], ["watch"], ["say-all"], ["talk"], ["chat"]] {
-                let arguments = ["call"] + mode + ["--to", endpoint]
-                let outcome = try await Program.product("lifeline", arguments).outcome(input: Data("x\n".utf8))
-                #expect(outcome.status == exitCode, "\(mode): \(outcome.errorText)")
+            for method in Self.methods where method != "Report" {
+                let outcome = try await call(endpoint, method)
+                #expect(outcome.status == exitCode, "\(method): \(outcome.errorText)")
                 #expect(outcome.errorText.contains("By the test."), "\(outcome.errorText)")
             }
         }
     }
 
-    @Test func anotherReplyIs76() async throws {
-        try await withRoom(TestRoom(isWrong: true)) { endpoint in
-            let outcome = try await call("--to", endpoint)
-            #expect(outcome.status == 76, "\(outcome.errorText)")
-            #expect(outcome.errorText.contains("The reply to echo 1 is another one's."))
-        }
-    }
-
     /// The server has begun to handle it when it dies, and the next one does not know the session.
-    @Test(arguments: [["watch"], ["say-all"], ["talk"], ["report", "--text", "x"], ["chat"]])
-    func whatMustNotBeDoneTwiceIs74(mode: [String]) async throws {
+    @Test(arguments: methods)
+    func whatMustNotBeDoneTwiceIs74(method: String) async throws {
         let begun = AsyncStream.makeStream(of: Void.self)
         let hanging = TestRoom {
             begun.continuation.yield()
@@ -154,12 +138,8 @@ import Testing
         let endpoint = Endpoint.tcp(host: "127.0.0.1", port: port)
         let to = "\(endpoint)"
         try? await withSessionServer(listeningOn: endpoint, services: [hanging]) { _ in
-            let command = try RunningCommand(["call"] + mode + ["--to", to])
+            let command = try RunningCommand(["call", to, "Room/\(method)"] + Self.schema)
             caller.value = command
-            if mode == ["chat"] {
-                try command.type("secret")
-                try command.endInput()
-            }
             for await _ in begun.stream { break }
             throw CancellationError()
         }
@@ -167,12 +147,45 @@ import Testing
         try await withRoom(TestRoom(), on: to) { _ in
             let command = try #require(caller.value)
             #expect(await command.finish() == 74, "\(command.errorText)")
-            #expect(command.errorText.contains("in doubt: 1 of sample.room.v1.Room/"), "\(command.errorText)")
-            if mode == ["chat"] {
-                #expect(command.errorText.contains("nobody knows whether the room has heard: secret\n"))
-            }
-            if mode.first == "report" { #expect(command.errorText.contains("Report it again")) }
+            #expect(command.errorText.contains("in doubt: 1 of sample.room.v1.Room/\(method)"), "\(command.errorText)")
+            if method == "Echo" { #expect(command.errorText.contains("lifeline: in doubt: {}\n")) }
         }
+    }
+
+    // MARK: Schemas
+
+    @Test func aServerThatDoesNotDescribeItselfNeedsASchema() async throws {
+        try await withRoom(TestRoom()) { endpoint in
+            let arguments = ["call", endpoint, "Room/Echo"]
+            let outcome = try await Program.product("lifeline", arguments).outcome()
+            #expect(outcome.status == 69)
+            #expect(outcome.errorText.contains("Give the .proto file of its service with --proto."))
+            #expect(try await call(endpoint, "Echo", "--data", "{\"number\": 7}").status == 0)
+        }
+    }
+
+    @Test func aMethodThatIsMissingIsToldWithThoseThatAreThere() async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let outcome = try await Program.product("lifeline", ["call", endpoint, "Room/Echoes"]).outcome()
+        #expect(outcome.status == 64)
+        #expect(
+            outcome.errorText.hasPrefix("lifeline: There is no method Room/Echoes. There is sample.room.v1.Room/Echo, ")
+        )
+        await server.killAndWait()
+    }
+
+    @Test func aRequestThatIsNoneIs65() async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        for method in Self.methods {
+            let arguments = ["call", endpoint, "Room/\(method)", "--data", "{}\n{\"other\": 1}"]
+            let outcome = try await Program.product("lifeline", arguments).outcome()
+            #expect(outcome.status == 65, "\(method): \(outcome.errorText)")
+            #expect(
+                outcome.errorText.contains("Cannot encode request 2 of --data, at line 2. "),
+                "\(outcome.errorText)"
+            )
+        }
+        await server.killAndWait()
     }
 
     @Test func aRecordThatCannotBeOpenedIs74() async throws {
@@ -185,7 +198,7 @@ import Testing
     /// An echo that cannot be recorded has not happened.
     @Test func aFullRecordFailsTheEcho() async throws {
         let (server, endpoint) = try await RunningCommand.serve(on: "tcp://127.0.0.1:0", "--record", "/dev/full")
-        let outcome = try await call("--to", endpoint)
+        let outcome = try await call(endpoint, "Echo")
         #expect(outcome.status == 69, "\(outcome.errorText)")
         #expect(server.errorText.contains("Cannot write to /dev/full: No space left"))
         await server.killAndWait()
@@ -199,8 +212,9 @@ import Testing
                 path,
                 after: "trap '' XFSZ; ulimit -f 8"
             )
+            let numbers = (1...400).map { "{\"number\": \($0)}" }.joined()
             for _ in 1...2 {
-                let outcome = try await call("--to", endpoint, "--count", "400", "--concurrency", "1")
+                let outcome = try await call(endpoint, "Echo", "--data", numbers)
                 #expect(outcome.status == 69, "\(outcome.errorText)")
             }
             #expect(server.errorText.contains("no room for a line"), "\(server.errorText)")
@@ -215,10 +229,10 @@ import Testing
     @Test func aFullOutputIs74() async throws {
         let (server, endpoint) = try await RunningCommand.serve()
         let lifeline = try Program.product("lifeline", []).path
-        for mode in ["echo --text x", "watch", "say-all", "talk", "chat"] {
-            let command = "echo x | \"$0\" call \(mode) --to \(endpoint) >/dev/full"
+        for method in Self.methods where method != "Report" {
+            let command = "echo '{\"text\": \"x\"}' | \"$0\" call \(endpoint) Room/\(method) >/dev/full"
             let outcome = try await Program(URL(filePath: "/bin/sh"), ["-c", command, lifeline]).outcome()
-            #expect(outcome.status == 74, "\(mode): \(outcome.errorText)")
+            #expect(outcome.status == 74, "\(method): \(outcome.errorText)")
             #expect(outcome.errorText.contains("Cannot write to standard output"))
         }
         await server.killAndWait()
@@ -248,12 +262,11 @@ private func withRoom(
 
 /// A room which does what a test wants before it answers.
 private struct TestRoom: Sample_Room_V1_RoomHandler {
-    var isWrong = false
     var handle: @Sendable () async throws -> Void = {}
 
     func echo(_ request: Sample_Room_V1_EchoRequest, context: SessionContext) async throws -> Sample_Room_V1_EchoReply {
         try await handle()
-        return .with { $0.number = request.number + (isWrong ? 1 : 0) }
+        return .with { $0.number = request.number }
     }
 
     func watch(

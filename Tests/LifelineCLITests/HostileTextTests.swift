@@ -3,6 +3,7 @@ import Lifeline
 import LifelineCore
 import LifelineMessages
 import LifelineProtos
+import LifelineSessionReflection
 import LifelineTestSupport
 import LifelineWellKnownTypes
 import SampleServices
@@ -37,11 +38,9 @@ import Testing
     @Test func namesOfVisitorsAndMethodsAreEscaped() async throws {
         let (server, endpoint) = try await RunningCommand.serve()
         let port = try #require(Int(endpoint.split(separator: ":").last ?? ""))
-        let outcome = try await call("chat", "--to", endpoint, "--name", Self.evil, input: "\(Self.evil)\n")
+        let said = #"{"text": "x\u001b[2J\u009b\u202e\u2028"}"#
+        let outcome = try await call(endpoint, "SayAll", "--name", Self.evil, input: said)
         #expect(outcome.status == 0)
-        #expect(String(decoding: outcome.output, as: UTF8.self) == "\(Self.escaped): \(Self.escaped)\n")
-        let talk = try await call("talk", "--to", endpoint, "--name", Self.evil, input: "\(Self.evil)\n")
-        #expect(talk.output == outcome.output, "\(talk.errorText)")
         try await server.wait { $0.errorText.contains("\(Self.escaped): \(Self.escaped)\n") }
         let client = try await RawSocket.connect(toPort: port)
         let frames: [Lifeline_Session_V1_Frame] = [
@@ -70,34 +69,31 @@ import Testing
             return nil
         }
         let anyPort = Endpoint.tcp(host: "127.0.0.1", port: 0)
-        try await withSessionServer(listeningOn: anyPort, configuration: configuration, services: [HostileRoom()]) {
-            server in
+        let services: [any SessionService] = [HostileRoom(), SessionReflection(of: [HostileRoom()])]
+        try await withSessionServer(listeningOn: anyPort, configuration: configuration, services: services) { server in
             let endpoint = try await "\(server.boundEndpoints[0])"
-            for arguments in [["--to", endpoint], ["report", "--to", endpoint, "--name", "out", "--text", "x"]] {
-                let outcome = try await Program.product("lifeline", ["call"] + arguments).outcome()
+            for options in [[], ["--name", "out"]] {
+                let arguments = ["call", endpoint, "Room/Echo"] + options
+                let outcome = try await Program.product("lifeline", arguments).outcome()
                 #expect(outcome.status != 0 && outcome.errorText.contains(Self.escaped), "\(outcome.errorText)")
                 #expect(!outcome.errorText.contains("\u{1b}") && !outcome.errorText.contains("\u{202e}"))
             }
         }
     }
 
-    /// Numbers at the end of their range.
-    @Test(arguments: [0, UInt64.max - 255, .max])
-    func numbersOfTheServerEndNobody(number: UInt64) async throws {
+    /// Times at the ends of their range and outside of it, which JSON cannot tell.
+    @Test func timesOfTheServerEndNobody() async throws {
         let anyPort = Endpoint.tcp(host: "127.0.0.1", port: 0)
-        try await withSessionServer(listeningOn: anyPort, services: [HostileRoom(number: number)]) { server in
-            let endpoint = try await "\(server.boundEndpoints[0])"
-            let outcome = try await call("chat", "--to", endpoint, input: "one\ntwo\n")
-            #expect(outcome.status == 0, "\(outcome.errorText)")
-            let ticks = try await call("watch", "--to", endpoint, "--count", "4")
-            #expect(ticks.status == 0, "\(ticks.errorText)")
+        let services: [any SessionService] = [HostileRoom(), SessionReflection(of: [HostileRoom()])]
+        try await withSessionServer(listeningOn: anyPort, services: services) { server in
+            let outcome = try await call("\(server.boundEndpoints[0])", "Watch")
+            #expect(outcome.status == 65)
+            #expect(outcome.errorText.contains("Cannot decode a reply of sample.room.v1.Room/Watch. "))
         }
     }
 
     /// A room that says what harms a terminal, and counts as it likes.
     private struct HostileRoom: Sample_Room_V1_RoomHandler {
-        var number: UInt64 = 1
-
         func echo(
             _ request: Sample_Room_V1_EchoRequest,
             context: SessionContext
@@ -124,11 +120,7 @@ import Testing
             _ request: Sample_Room_V1_SayRequest,
             context: SessionContext
         ) async throws -> Sample_Room_V1_SayReply {
-            let news = Sample_Room_V1_RoomPushes(context.session)
-            for (number, text) in [(0, "?"), (UInt64.max, "?"), (number, request.text)] {
-                try await news.news(.with { ($0.number, $0.text) = (number, text) })
-            }
-            return .with { ($0.number, $0.listenerCount) = (number, .max) }
+            .init()
         }
 
         func report(_ message: Sample_Room_V1_Status, context: SessionContext) async throws {}

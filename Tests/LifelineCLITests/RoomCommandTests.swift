@@ -1,44 +1,101 @@
 import Foundation
 import LifelineTestSupport
+import RegexBuilder
 import Testing
 
-/// `lifeline serve` and `lifeline call`: what a session is for, in each of its shapes.
+/// `lifeline serve`, `lifeline call`, `lifeline list` and `lifeline describe`: methods of each kind.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct RoomCommandTests {
     private func text(_ outcome: Program.Outcome) -> String { String(decoding: outcome.output, as: UTF8.self) }
 
+    private func lines(_ outcome: Program.Outcome) -> [String] { text(outcome).split(separator: "\n").map(String.init) }
+
+    private func says(_ text: String) -> String { "{\"text\": \"\(text)\"}" }
+
+    /// What was said by whom, of lines with NewsItem messages.
+    private func said(_ lines: [String]) throws -> [String] {
+        try lines.map { line in
+            let match = try #require(
+                line.wholeMatch(of: /\{"number":"\d+","from":"(.*)","text":"(.*)","time":"[-0-9T:.]+Z"\}/),
+                "\(line)"
+            )
+            return "\(match.output.1): \(match.output.2)"
+        }
+    }
+
+    // MARK: A request and a reply
+
     @Test(arguments: ["tcp://127.0.0.1:0", "ws://127.0.0.1:0/room"])
-    func echoesComeBack(listening: String) async throws {
+    func aReplyIsPrinted(listening: String) async throws {
         let (server, endpoint) = try await RunningCommand.serve(on: listening)
-        let one = try await call("--to", endpoint, "--text", "Grüezi")
-        #expect(one.status == 0 && text(one) == "Grüezi\n")
+        let one = try await call(endpoint, "Echo", "--data", says("Grüezi"))
+        #expect(one.status == 0 && text(one) == "{\"text\":\"Grüezi\",\"count\":\"1\"}\n", "\(one.errorText)")
         #expect(one.errorText.isEmpty, "\(one.errorText)")
-        let many = try await call("echo", "--to", endpoint, "--text", "x", "--count", "500", "--concurrency", "7")
-        #expect(many.status == 0 && text(many) == String(repeating: "x\n", count: 500))
-        #expect(many.errorText == "lifeline: 500 calls: 500 replied\n")
-        let counted = try await call("--to", endpoint, "--count", "1000")
-        #expect(counted.status == 0 && counted.output.isEmpty, "results only")
-        #expect(counted.errorText == "lifeline: 1000 calls: 1000 replied\n")
-        let quiet = try await call("--to", endpoint, "--count", "3", "--quiet")
-        #expect(quiet.status == 0 && quiet.errorText.isEmpty)
+        let empty = try await call(endpoint, "Echo", "--all-fields")
+        #expect(text(empty) == "{\"number\":\"0\",\"text\":\"\",\"count\":\"1\"}\n", "\(empty.errorText)")
         server.send(SIGINT)
         #expect(await server.finish() == 0)
+    }
+
+    @Test func manyRequestsAreManyCalls() async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let requests = (1...500).map { "{\"number\": \($0)}" }
+        let inTurn = try await call(endpoint, "Echo", "--data", "@-", input: requests.joined(separator: "\n"))
+        let expected = (1...500).map { "{\"number\":\"\($0)\",\"count\":\"\($0)\"}" }
+        #expect(inTurn.status == 0 && lines(inTurn) == expected, "\(inTurn.errorText)")
+        try await withTemporaryPath("requests") { path in
+            try Data(requests.joined().utf8).write(to: URL(filePath: path))
+            let options = ["--data", "@\(path)", "--concurrency", "7"]
+            let atOnce = try await call(endpoint, "Echo", options[0], options[1], options[2], options[3])
+            let numbers = try lines(atOnce).map { line in
+                try #require(line.firstMatch(of: /"number":"(\d+)"/)).output.1
+            }
+            #expect(Set(numbers).count == 500 && numbers.count == 500, "\(atOnce.errorText)")
+        }
+        await server.killAndWait()
+    }
+
+    @Test func callsAreMeasured() async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let words = try await call(endpoint, "Echo", "--count", "500", "--concurrency", "7")
+        let time = /[0-9]+\.[0-9]{2}/
+        let summary = Regex {
+            "500 calls in "
+            time
+            " s, "
+            OneOrMore(.digit)
+            " a second; half within "
+            time
+            " ms, 99 % within "
+            time
+            " ms, all within "
+            time
+            " ms\n"
+        }
+        #expect(words.status == 0 && text(words).wholeMatch(of: summary) != nil, "\(text(words))")
+        #expect(words.errorText.isEmpty)
+        let json = try await call(endpoint, "Echo", "--count", "2", "--json", "--data", says("a") + says("b"))
+        let object = try #require(try JSONSerialization.jsonObject(with: json.output) as? [String: Double])
+        #expect(object["calls"] == 2 && object["inDoubt"] == 0)
+        #expect(try #require(object["p50"]) <= #require(object["max"]))
+        await server.killAndWait()
     }
 
     @Test func echoesAreRecordedBeforeTheyAreAnswered() async throws {
         try await withTemporaryPath("record") { path in
             let (server, endpoint) = try await RunningCommand.serve(on: "tcp://127.0.0.1:0", "--record", path)
-            #expect(try await call("--to", endpoint, "--count", "100").status == 0)
+            let requests = (1...100).map { "{\"number\": \($0)}" }.joined()
+            #expect(try await call(endpoint, "Echo", "--data", requests).status == 0)
             let first = try Record(path: path)
             #expect(first.counts.count == 100 && first.counts.values.allSatisfy { $0 == 1 })
             #expect(first.sessions.count == 1)
-            #expect(try await call("--to", endpoint, "--count", "2").status == 0)
+            #expect(try await call(endpoint, "Echo", "--data", "{\"number\": 2}").status == 0)
             let second = try Record(path: path)
-            #expect(second.counts[1] == 2 && second.counts[2] == 2 && second.sessions.count == 2)
+            #expect(second.counts[1] == 1 && second.counts[2] == 2 && second.sessions.count == 2)
             await server.killAndWait()
         }
     }
 
-    @Test func echoesGoOverTLS() async throws {
+    @Test func callsGoOverTLS() async throws {
         let root = try TestCertificate.authority()
         let certificate = try TestCertificate.localhost(issuedBy: root)
         try await withTemporaryPath("ca.pem") { ca in
@@ -54,37 +111,88 @@ import Testing
                         "--key",
                         key
                     )
-                    let trusting = try await call("--to", endpoint, "--text", "Grüezi", "--ca", ca)
-                    #expect(trusting.status == 0 && text(trusting) == "Grüezi\n", "\(trusting.errorText)")
-                    let untrusting = try await call("--to", endpoint, "--text", "Grüezi")
+                    let trusting = try await call(endpoint, "Echo", "--ca", ca)
+                    #expect(trusting.status == 0, "\(trusting.errorText)")
+                    let untrusting = try await call(endpoint, "Echo")
                     #expect(untrusting.status == 69)
-                    #expect(untrusting.errorText.contains("certificateUntrusted"), "\(untrusting.errorText)")
+                    #expect(untrusting.errorText.hasPrefix("lifeline: No connection to \(endpoint). "))
                     await server.killAndWait()
                 }
             }
         }
     }
 
-    @Test func ticksAreWatched() async throws {
+    // MARK: Streams
+
+    @Test func aStreamOfRepliesIsPrinted() async throws {
         let (server, endpoint) = try await RunningCommand.serve()
-        let outcome = try await call("watch", "--to", endpoint, "--count", "3", "--interval", "0.01")
+        let outcome = try await call(endpoint, "Watch", "--data", "{\"count\": 3, \"interval\": \"0.01s\"}")
         #expect(outcome.status == 0 && outcome.errorText.isEmpty)
-        #expect(
-            text(outcome).wholeMatch(of: /1 [0-9:.]{12}\n2 [0-9:.]{12}\n3 [0-9:.]{12}\n/) != nil,
-            "\(text(outcome))"
-        )
-        // Without a count, it is watched until it is interrupted.
-        let watch = try RunningCommand(["call", "watch", "--to", endpoint, "--interval", "0.01"])
+        let ticks = lines(outcome).map { $0.firstMatch(of: /\{"number":(\d),"time":"[-0-9T:.]+Z"\}/)?.output.1 }
+        #expect(ticks == ["1", "2", "3"])
+        let limited = try await call(endpoint, "Watch", "--count", "3", "--data", "{\"interval\": \"0.01s\"}")
+        #expect(limited.status == 0 && lines(limited).count == 3, "\(limited.errorText)")
+        // Without a count, it goes on until it is interrupted.
+        let watch = try RunningCommand(["call", endpoint, "Room/Watch", "--data", "{\"interval\": \"0.01s\"}"])
         try await watch.wait { $0.lines.count > 3 }
         watch.send(SIGINT)
-        #expect(await watch.finish() == 0)
+        #expect(await watch.finish() == 128 + SIGINT)
         #expect(watch.errorText.isEmpty)
         await server.killAndWait()
     }
 
-    @Test func aStatusIsReported() async throws {
+    @Test func aStreamOfRequestsIsSent() async throws {
         let (server, endpoint) = try await RunningCommand.serve()
-        let outcome = try await call("report", "--to", endpoint, "--name", "Ada", "--text", "at lunch\u{1b}[2J")
+        let input = ["one", "two", "three"].map(says).joined(separator: "\n")
+        let outcome = try await call(endpoint, "SayAll", "--name", "Ada", input: input)
+        #expect(outcome.status == 0 && outcome.errorText.isEmpty)
+        #expect(text(outcome) == "{\"count\":3,\"lastNumber\":\"3\"}\n")
+        let nothing = try await call(endpoint, "SayAll", input: "")
+        #expect(nothing.status == 0 && text(nothing) == "{}\n")
+        #expect(server.errorText.contains("\nAda: one\nAda: two\nAda: three\n"))
+        await server.killAndWait()
+    }
+
+    /// What is said comes back while standard input goes on.
+    @Test func twoTalk() async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let ada = try RunningCommand(["call", endpoint, "Room/Talk", "--name", "Ada"])
+        try ada.type(says("Hello"))
+        try await ada.wait { try said($0.lines) == ["Ada: Hello"] }
+        let bob = try RunningCommand(["call", endpoint, "Room/Talk", "--name", "Bob"])
+        try bob.type(says("Grüezi"))
+        try await ada.wait { try said($0.lines) == ["Ada: Hello", "Bob: Grüezi"] }
+        try await bob.wait { try said($0.lines) == ["Bob: Grüezi"] }
+        try ada.endInput()
+        #expect(await ada.finish() == 0)
+        try bob.type(says("Alone"))
+        try await bob.wait { try said($0.lines) == ["Bob: Grüezi", "Bob: Alone"] }
+        try bob.endInput()
+        #expect(await bob.finish() == 0)
+        #expect(ada.errorText.isEmpty && bob.errorText.isEmpty)
+        await server.killAndWait()
+    }
+
+    /// The call ends, and not only the command: the room has lost its visitor.
+    @Test(arguments: ["Talk", "SayAll"])
+    func anInterruptEndsTheCall(method: String) async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let ada = try RunningCommand(["call", endpoint, "Room/\(method)", "--name", "Ada"])
+        try ada.type(says("Hello"))
+        try await server.wait { $0.errorText.contains("Ada: Hello") }
+        ada.send(SIGINT)
+        #expect(await ada.finish() == 128 + SIGINT, "\(ada.errorText)")
+        #expect(ada.errorText.isEmpty)
+        try await server.wait { $0.errorText.contains("Ada left") }
+        await server.killAndWait()
+    }
+
+    // MARK: Pushes
+
+    @Test func aPushIsProcessed() async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let status = says("at lunch\\u001b[2J")
+        let outcome = try await call(endpoint, "Report", "--name", "Ada", "--data", status)
         #expect(outcome.status == 0 && outcome.output.isEmpty && outcome.errorText.isEmpty)
         // What somebody else's terminal would obey is shown.
         try await server.wait { $0.errorText.contains("Ada left; last status: at lunch\\u{1b}[2J\n") }
@@ -92,175 +200,125 @@ import Testing
         await server.killAndWait()
     }
 
-    @Test func twoTalk() async throws {
+    @Test func pushesOfTheServerArePrinted() async throws {
         let (server, endpoint) = try await RunningCommand.serve()
-        let ada = try RunningCommand(["call", "chat", "--to", endpoint, "--name", "Ada"])
-        let bob = try RunningCommand(["call", "chat", "--to", endpoint, "--name", "Bob", "--count", "3"])
-        try await server.wait { $0.errorText.contains("Ada joined") && $0.errorText.contains("Bob joined") }
-        try ada.type("Hello")
-        try await bob.wait { $0.lines == ["Ada: Hello"] }
-        try bob.type("Grüezi\n")
-        try await ada.wait { $0.lines == ["Ada: Hello", "Bob: Grüezi"] }
-        try ada.type("Bye")
-        try ada.endInput()
-        #expect(await ada.finish() == 0)
-        #expect(await bob.finish() == 0, "it has had its three lines, and its input goes on")
-        #expect(ada.lines == ["Ada: Hello", "Bob: Grüezi", "Ada: Bye"])
-        #expect(bob.lines == ada.lines)
-        #expect(ada.errorText.isEmpty && bob.errorText.isEmpty)
-        try await server.wait { $0.errorText.contains("Ada left") && $0.errorText.contains("Bob left") }
-        #expect(server.errorText.contains("\nAda: Hello\nBob: Grüezi\nAda: Bye\n"))
-        await server.killAndWait()
-    }
-
-    @Test func aPipeIsSaid() async throws {
-        let (server, endpoint) = try await RunningCommand.serve()
-        // An empty line is nothing to say, and the last one needs no end.
-        let outcome = try await call("chat", "--to", endpoint, "--name", "Ada", input: "one\r\n\ntwo\nthree")
-        #expect(outcome.status == 0 && outcome.errorText.isEmpty)
-        #expect(text(outcome) == "Ada: one\nAda: two\nAda: three\n")
-        // The line's end does not count.
-        let longest = String(repeating: "x", count: 4096)
-        let whole = try await call("chat", "--to", endpoint, "--name", "Ada", input: longest + "\r\n")
-        #expect(whole.status == 0 && text(whole) == "Ada: \(longest)\n", "\(whole.errorText)")
-        let long = try await call("chat", "--to", endpoint, input: "short\n" + String(repeating: "x", count: 4097))
-        #expect(long.status == 65)
-        #expect(long.errorText.contains("longer than the 4096 bytes"), "\(long.errorText)")
-        await server.killAndWait()
-    }
-
-    @Test func allLinesAreSaidInOneCall() async throws {
-        let (server, endpoint) = try await RunningCommand.serve()
-        // An empty line is nothing to say, and the last one needs no end.
-        let outcome = try await call("say-all", "--to", endpoint, "--name", "Ada", input: "one\r\n\ntwo\nthree")
-        #expect(outcome.status == 0 && outcome.errorText.isEmpty)
-        #expect(text(outcome) == "3 said, the last one as number 3\n")
-        let more = try await call("say-all", "--to", endpoint, "--name", "Bob", input: "four\n")
-        #expect(more.status == 0 && text(more) == "1 said, the last one as number 4\n")
-        let nothing = try await call("say-all", "--to", endpoint, input: "")
-        #expect(nothing.status == 0 && text(nothing) == "nothing said\n")
-        #expect(server.errorText.contains("\nAda: one\nAda: two\nAda: three\n"))
-        await server.killAndWait()
-    }
-
-    /// What is said comes back while standard input goes on.
-    @Test func twoTalkInOneCallEach() async throws {
-        let (server, endpoint) = try await RunningCommand.serve()
-        let ada = try RunningCommand(["call", "talk", "--to", endpoint, "--name", "Ada"])
-        try ada.type("Hello")
-        try await ada.wait { $0.lines == ["Ada: Hello"] }
-        let bob = try RunningCommand(["call", "talk", "--to", endpoint, "--name", "Bob"])
-        try bob.type("Grüezi")
-        try await ada.wait { $0.lines == ["Ada: Hello", "Bob: Grüezi"] }
-        try await bob.wait { $0.lines == ["Bob: Grüezi"] }
-        // Others hear it, whatever they do it with.
-        let chat = try await call("chat", "--to", endpoint, "--name", "Eve", input: "Bye")
-        #expect(text(chat) == "Eve: Bye\n")
-        try await ada.wait { $0.lines.last == "Eve: Bye" }
-        try ada.endInput()
-        #expect(await ada.finish() == 0)
-        try bob.type("Alone")
-        try await bob.wait { $0.lines == ["Bob: Grüezi", "Eve: Bye", "Bob: Alone"] }
-        try bob.endInput()
-        #expect(await bob.finish() == 0)
-        #expect(ada.lines == ["Ada: Hello", "Bob: Grüezi", "Eve: Bye"])
-        #expect(ada.errorText.isEmpty && bob.errorText.isEmpty)
-        await server.killAndWait()
-    }
-
-    @Test func whatIsPipedIntoATalkComesBack() async throws {
-        let (server, endpoint) = try await RunningCommand.serve()
-        let outcome = try await call("talk", "--to", endpoint, "--name", "Ada", input: "one\r\n\ntwo\nthree")
-        #expect(outcome.status == 0 && outcome.errorText.isEmpty)
-        #expect(text(outcome) == "Ada: one\nAda: two\nAda: three\n")
-        let nothing = try await call("talk", "--to", endpoint, input: "")
-        #expect(nothing.status == 0 && nothing.output.isEmpty && nothing.errorText.isEmpty)
-        await server.killAndWait()
-    }
-
-    @Test(arguments: ["say-all", "talk"])
-    func aLineThatIsTooLongEndsTheCall(mode: String) async throws {
-        let (server, endpoint) = try await RunningCommand.serve()
-        let longest = String(repeating: "x", count: 4096)
-        let whole = try await call(mode, "--to", endpoint, "--name", "Ada", input: longest + "\r\n")
-        #expect(whole.status == 0, "\(whole.errorText)")
-        let long = try await call(mode, "--to", endpoint, input: "short\n\(longest)x\n")
-        #expect(long.status == 65)
-        #expect(long.errorText.contains("longer than the 4096 bytes"), "\(long.errorText)")
-        await server.killAndWait()
-    }
-
-    /// The call ends, and not only the command: the room has lost its visitor.
-    @Test(arguments: [("talk", 0), ("say-all", 128 + SIGINT)] as [(String, Int32)])
-    func anInterruptEndsTheCall(mode: String, status: Int32) async throws {
-        let (server, endpoint) = try await RunningCommand.serve()
-        let ada = try RunningCommand(["call", mode, "--to", endpoint, "--name", "Ada"])
-        try ada.type("Hello")
-        try await server.wait { $0.errorText.contains("Ada: Hello") }
-        ada.send(SIGINT)
-        #expect(await ada.finish() == status, "\(ada.errorText)")
-        #expect(ada.errorText.isEmpty)
-        try await server.wait { $0.errorText.contains("Ada left") }
-        await server.killAndWait()
-    }
-
-    /// The next room counts anew, and what was said in the last one does not come back any more.
-    @Test func aRoomThatWasRestartedIsLeft() async throws {
-        let (first, endpoint) = try await RunningCommand.serve(on: TestPort.nextEndpoint())
-        let ada = try RunningCommand(["call", "chat", "--to", endpoint, "--name", "Ada"])
-        try ada.type("one")
-        try ada.type("two")
-        try await ada.wait { $0.lines == ["Ada: one", "Ada: two"] }
-        // In order: the news may overtake the reply to what was said last, which would be in doubt.
-        first.send(SIGTERM)
-        #expect(await first.finish() == 0)
-        let (second, _) = try await RunningCommand.serve(on: endpoint)
-        try await ada.wait { $0.errorText.contains("a new session has begun\n") }
-        try ada.endInput()
-        #expect(await ada.finish() == 0, "\(ada.errorText)")
-        // And who says something there leaves when that has come back.
-        let bob = try await call("chat", "--to", endpoint, "--name", "Bob", input: "three")
-        #expect(bob.status == 0 && text(bob) == "Bob: three\n")
-        await second.killAndWait()
-    }
-
-    @Test func whatIsSaidInTheNextRoomComesBack() async throws {
-        let (first, endpoint) = try await RunningCommand.serve(on: TestPort.nextEndpoint())
-        let ada = try RunningCommand(["call", "chat", "--to", endpoint, "--name", "Ada"])
-        for number in 1...3 { try ada.type("\(number)") }
-        try await ada.wait { $0.lines.count == 3 }
-        // In order: the news may overtake the reply to what was said last, which would be in doubt.
-        first.send(SIGTERM)
-        #expect(await first.finish() == 0)
-        let (second, _) = try await RunningCommand.serve(on: endpoint)
-        try await ada.wait { $0.errorText.contains("a new session has begun\n") }
-        try ada.type("4")
-        try ada.endInput()
-        #expect(await ada.finish() == 0, "\(ada.errorText)")
-        #expect(ada.lines == (1...4).map { "Ada: \($0)" })
-        await second.killAndWait()
-    }
-
-    @Test func anInterruptLeavesTheRoom() async throws {
-        let (server, endpoint) = try await RunningCommand.serve()
-        let ada = try RunningCommand(["call", "chat", "--to", endpoint, "--name", "Ada"])
-        try await server.wait { $0.errorText.contains("Ada joined") }
-        ada.send(SIGTERM)
-        #expect(await ada.finish() == 0)
-        try await server.wait { $0.errorText.contains("Ada left") }
-        await server.killAndWait()
-    }
-
-    @Test(arguments: [
-        ["call"], ["call", "echo"], ["call", "watch"], ["call", "say-all"], ["call", "talk"], ["call", "report"],
-        ["call", "chat"], ["serve"],
-    ])
-    func helpTeaches(command: [String]) async throws {
-        let outcome = try await Program.product("lifeline", command + ["--help"]).outcome()
+        // The full name, so that none is missed before the server has described itself.
+        let news = try RunningCommand(["call", endpoint, "sample.room.v1.Room/News", "--name", "Eve", "--count", "2"])
+        try await server.wait { $0.errorText.contains("Eve joined") }
+        let outcome = try await call(endpoint, "SayAll", "--name", "Ada", input: says("one") + says("two"))
         #expect(outcome.status == 0)
-        #expect(text(outcome).contains("  lifeline \(command[0]) "), "an example")
-        guard command.count == 1 else { return }
-        for scheme in command == ["serve"] ? ["tcp", "tls", "ws", "wss", "unix"] : ["tls", "ws", "wss", "unix"] {
+        #expect(await news.finish() == 0, "\(news.errorText)")
+        #expect(try said(news.lines) == ["Ada: one", "Ada: two"])
+        await server.killAndWait()
+    }
+
+    // MARK: Schemas
+
+    @Test func aServerListsItsMethods() async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let words = try await Program.product("lifeline", ["list", endpoint]).outcome()
+        #expect(words.status == 0)
+        let room = "sample.room.v1"
+        let kinds = [
+            "Echo unary (\(room).EchoRequest) → \(room).EchoReply",
+            "Watch server stream (\(room).WatchRequest) → \(room).Tick",
+            "Say unary (\(room).SayRequest) → \(room).SayReply",
+            "Report push (\(room).Status)",
+            "SayAll client stream (\(room).SayRequest) → \(room).SayAllReply",
+            "Talk both ways (\(room).SayRequest) → \(room).NewsItem",
+        ]
+        let reflection = "lifeline.reflection.v1"
+        let expected =
+            kinds.map { "\(room).Room/\($0)" } + [
+                "\(reflection).Reflection/Describe server stream (\(reflection).DescribeRequest) → "
+                    + "\(reflection).Description",
+                "\(room).Room/News server push \(room).NewsItem",
+            ]
+        #expect(lines(words).map { $0.split(separator: " ").joined(separator: " ") } == expected)
+        let json = try await Program.product("lifeline", ["list", endpoint, "--json"]).outcome()
+        let first = "{\"kind\":\"unary\",\"name\":\"\(room).Room/Echo\",\"reply\":\"\(room).EchoReply\","
+        #expect(lines(json).first == first + "\"request\":\"\(room).EchoRequest\"}")
+        await server.killAndWait()
+    }
+
+    @Test func declarationsArePrinted() async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let method = try await Program.product("lifeline", ["describe", "Room/Watch", endpoint]).outcome()
+        let expected = """
+            rpc Watch(sample.room.v1.WatchRequest) returns (stream sample.room.v1.Tick);
+            message WatchRequest {
+              uint32 count = 1;
+              google.protobuf.Duration interval = 2;
+            }
+            message Tick {
+              uint32 number = 1;
+              google.protobuf.Timestamp time = 2;
+            }
+
+            """
+        #expect(method.status == 0 && text(method) == expected, "\(method.errorText)")
+        let unknown = try await Program.product("lifeline", ["describe", "Rooms", endpoint]).outcome()
+        #expect(unknown.status == 64)
+        #expect(unknown.errorText.hasPrefix("lifeline: There is no declaration Rooms. There is "))
+        await server.killAndWait()
+    }
+
+    /// Comments, and what every other kind of field looks like.
+    @Test func aProtoFileIsDescribed() async throws {
+        let schema = """
+            syntax = "proto3";
+            package acme;
+            // Sells things.
+            service Shop {
+              // Buys one.
+              rpc Buy(Order) returns (stream Order);
+            }
+            // What somebody wants.
+            message Order {
+              // Each once.
+              repeated string names = 1;
+              optional int32 price = 2;
+              map<string, Size> sizes = 3;
+              oneof payment { bytes coins = 4; Order loan = 5; }
+              enum Size { SMALL = 0; LARGE = 1; }
+            }
+
+            """
+        try await withTemporaryPath("shop.proto") { path in
+            try Data(schema.utf8).write(to: URL(filePath: path))
+            let outcome = try await Program.product("lifeline", ["describe", "Order", "--proto", path]).outcome()
+            let expected = """
+                // What somebody wants.
+                message Order {
+                  // Each once.
+                  repeated string names = 1;
+                  optional int32 price = 2;
+                  map<string, acme.Order.Size> sizes = 3;
+                  oneof payment {
+                    bytes coins = 4;
+                    acme.Order loan = 5;
+                  }
+                  enum Size {
+                    SMALL = 0;
+                    LARGE = 1;
+                  }
+                }
+
+                """
+            #expect(outcome.status == 0 && text(outcome) == expected, "\(text(outcome)) \(outcome.errorText)")
+            let service = try await Program.product("lifeline", ["describe", "Shop", "--proto", path]).outcome()
+            #expect(text(service).hasPrefix("// Sells things.\nservice Shop {\n  // Buys one.\n  rpc Buy(acme.Order) "))
+            let list = try await Program.product("lifeline", ["list", "--proto", path]).outcome()
+            #expect(text(list) == "acme.Shop/Buy  server stream  (acme.Order) → acme.Order\n")
+        }
+    }
+
+    @Test(arguments: ["call", "decode", "describe", "encode", "list", "serve"])
+    func helpTeaches(command: String) async throws {
+        let outcome = try await Program.product("lifeline", [command, "--help"]).outcome()
+        #expect(outcome.status == 0)
+        #expect(text(outcome).contains("  lifeline \(command) "), "an example")
+        for scheme in command == "serve" || command == "call" ? ["tcp", "tls", "ws", "wss", "unix"] : [] {
             #expect(text(outcome).contains(" \(scheme)://"), "\(scheme)")
         }
     }

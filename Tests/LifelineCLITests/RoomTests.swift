@@ -7,7 +7,7 @@ import Testing
 
 @testable import LifelineCLI
 
-/// The room of `lifeline serve`, and the parts of `lifeline call` that need no process.
+/// The room of `lifeline serve`, without a process.
 @Suite(.timeLimit(.minutes(3))) struct RoomTests {
     /// One takes none of its news; more is said than is kept for it anywhere.
     @Test func aSlowVisitorHoldsNobodyUp() async throws {
@@ -64,31 +64,5 @@ import Testing
                 #expect(ago?.status?.code == .invalidArgument)
             }
         }
-    }
-
-    @Test func aTallySaysWhatBecameOfEachCall() {
-        var tally = EchoTally(count: 3)
-        #expect(tally.summary == "3 calls: 0 replied, 3 not asked")
-        #expect(tally.next() == 1 && tally.next() == 2)
-        tally.replied()
-        #expect(tally.summary == "3 calls: 1 replied, 1 asked and not replied, 1 not asked")
-        #expect(tally.next() == 3 && tally.next() == nil)
-        tally.wasInDoubt()
-        tally.replied()
-        tally.replied()
-        #expect(tally.summary == "3 calls: 3 replied; 1 was in doubt when a session was lost, and was asked again")
-        tally.wasInDoubt()
-        #expect(tally.summary == "3 calls: 3 replied; 2 were in doubt when a session was lost, and were asked again")
-        #expect(EchoTally(count: 1).summary == "1 call: 0 replied, 1 not asked")
-    }
-
-    @Test(
-        arguments: [
-            ([], ""), ([7], "7"), ([3, 1, 2], "1–3"), ([1, 3, 4, 9, 8, 6], "1, 3–4, 6, 8–9"),
-            ([5, 5, 6], "5–6"), ([.max, .max - 1], "\(UInt64.max - 1)–\(UInt64.max)"),
-        ] as [([UInt64], String)]
-    )
-    func numbersAreWrittenAsRanges(numbers: [UInt64], text: String) {
-        #expect(ranges(of: numbers) == text)
     }
 }

@@ -96,6 +96,14 @@ final class RunningCommand: Sendable {
 }
 
 /// Runs `lifeline call` to its end.
-func call(_ arguments: String..., input: String = "") async throws -> Program.Outcome {
-    try await Program.product("lifeline", ["call"] + arguments).outcome(input: Data(input.utf8))
+///
+/// - Parameter method: of the room.
+func call(
+    _ endpoint: String,
+    _ method: String,
+    _ options: String...,
+    input: String = ""
+) async throws -> Program.Outcome {
+    try await Program.product("lifeline", ["call", endpoint, "Room/\(method)"] + options)
+        .outcome(input: Data(input.utf8))
 }

@@ -4,58 +4,64 @@ import Testing
 
 /// `lifeline call` while its connection is cut, and while its server is killed, or drained, and started again.
 @Suite(.timeLimit(.minutes(3)), .serialized) struct ServerRestartTests {
+    /// Requests with these numbers.
+    private func requests(_ numbers: ClosedRange<Int>) -> String {
+        numbers.map { "{\"number\": \($0)}" }.joined(separator: "\n")
+    }
+
+    /// Runs `body` with a command that calls so many echoes, as many at once as a session has under way.
+    private func withEchoes(
+        _ count: Int,
+        _ endpoint: String,
+        _ options: String...,
+        recordedIn path: String,
+        _ body: (RunningCommand) async throws -> Void
+    ) async throws {
+        try await withTemporaryPath("requests") { file in
+            try Data(requests(1...count).utf8).write(to: URL(filePath: file))
+            let arguments = ["call", endpoint, "Room/Echo", "--data", "@\(file)", "--concurrency", "64"] + options
+            try await body(try RunningCommand(arguments, watching: path))
+        }
+    }
+
+    /// The numbers of the replies.
+    private func replied(_ command: RunningCommand) throws -> [Int] {
+        try command.lines.map { line in
+            try #require(line.firstMatch(of: /"number":"(\d+)"/).flatMap { Int($0.output.1) }, "\(line)")
+        }
+    }
+
     /// Each server's death comes when the record holds so many echoes more: early, so that however late it is noticed,
     /// there are calls under way.
     @Test func whatAKilledServerHandledIsInDoubtAndNothingElse() async throws {
         try await withTemporaryPath("record") { path in
             let (count, deaths) = (30_000, 3)
             var growing = GrowingRecord(path: path)
-            var (server, endpoint) = try await RunningCommand.serve(on: TestPort.nextEndpoint(), "--record", path)
-            let caller = try RunningCommand(["call", "--to", endpoint, "--count", "\(count)"], watching: path)
-            for _ in 1...deaths {
-                let before = try growing.count()
-                try await caller.wait { _ in try growing.count() >= before + 300 }
-                await server.killAndWait()
-                (server, _) = try await RunningCommand.serve(on: endpoint, "--record", path)
-            }
-            #expect(await caller.finish() == 0, "\(caller.errorText)")
-            #expect(caller.output.isEmpty)
+            let (first, endpoint) = try await RunningCommand.serve(on: TestPort.nextEndpoint(), "--record", path)
+            var server = first
+            try await withEchoes(count, endpoint, "--retry", recordedIn: path) { caller in
+                for _ in 1...deaths {
+                    let before = try growing.count()
+                    try await caller.wait { _ in try growing.count() >= before + 300 }
+                    await server.killAndWait()
+                    (server, _) = try await RunningCommand.serve(on: endpoint, "--record", path)
+                }
+                #expect(await caller.finish() == 0, "\(caller.errorText)")
+                #expect(try replied(caller).sorted() == Array(1...count))
 
-            let doubted = try inDoubt(caller.errorText)
-            #expect(doubted.count >= deaths, "there were calls under way when it was killed")
-            let record = try Record(path: path)
-            #expect(record.counts.keys.sorted() == Array(1...count), "every one was handled")
-            #expect(record.sessions.count == deaths + 1)
-            for (number, times) in record.counts where times > 1 {
-                #expect(times <= 1 + doubted.count { $0 == number }, "\(number) was handled \(times) times")
+                let doubted = caller.errorText.matches(of: /in doubt: \{"number":"(\d+)"\}; it is called again/)
+                    .compactMap { Int($0.output.1) }
+                #expect(doubted.count >= deaths, "there were calls under way when it was killed")
+                let record = try Record(path: path)
+                #expect(record.counts.keys.sorted() == Array(1...count), "every one was handled")
+                // One more session may have begun and ended without a call.
+                #expect(record.sessions.count == deaths + 1)
+                for (number, times) in record.counts where times > 1 {
+                    #expect(times <= 1 + doubted.count { $0 == number }, "\(number) was handled \(times) times")
+                }
             }
-            let summary =
-                "lifeline: \(count) calls: \(count) replied; "
-                + "\(doubted.count) were in doubt when a session was lost, and were asked again"
-            #expect(caller.errorText.split(separator: "\n").last.map(String.init) == summary)
             await server.killAndWait()
         }
-    }
-
-    /// The numbers that the command called in doubt: with `64 calls, 3–5, 8; asking again` at each loss.
-    private func inDoubt(_ errorText: String) throws -> [Int] {
-        var numbers: [Int] = []
-        for line in errorText.split(separator: "\n") where line.contains("the session was lost") {
-            // It may have answered all of them when it was killed.
-            if line.hasSuffix("in doubt: nothing") { continue }
-            let match = try #require(
-                line.firstMatch(of: /in doubt: (?:call|(\d+) calls,) ([^;]*); asking again/),
-                "\(line)"
-            )
-            var found: [Int] = []
-            for range in match.output.2.split(separator: ", ") {
-                let bounds = range.split(separator: "–").compactMap { Int($0) }
-                found += try Array(#require(bounds.first)...#require(bounds.last))
-            }
-            #expect(found.count == match.output.1.flatMap { Int($0) } ?? 1)
-            numbers += found
-        }
-        return numbers
     }
 
     /// A server that drains answers everything first, so that the next one's not knowing the session costs nothing.
@@ -64,25 +70,27 @@ import Testing
             let count = 30_000
             var growing = GrowingRecord(path: path)
             let (first, endpoint) = try await RunningCommand.serve(on: TestPort.nextEndpoint(), "--record", path)
-            let caller = try RunningCommand(["call", "--to", endpoint, "--count", "\(count)"], watching: path)
-            try await caller.wait { _ in try growing.count() >= 500 }
-            first.send(SIGTERM)
-            #expect(await first.finish() == 0)
-            #expect(first.errorText.contains("draining"))
-            let (second, _) = try await RunningCommand.serve(on: endpoint, "--record", path)
-            #expect(await caller.finish() == 0, "\(caller.errorText)")
-            #expect(caller.errorText.contains("as the server does not know it any more; in doubt: nothing\n"))
-            #expect(caller.errorText.hasSuffix("\nlifeline: \(count) calls: \(count) replied\n"), "\(caller.errorText)")
-            let record = try Record(path: path)
-            #expect(record.counts.keys.sorted() == Array(1...count))
-            #expect(record.counts.values.allSatisfy { $0 == 1 })
-            await second.killAndWait()
+            try await withEchoes(count, endpoint, recordedIn: path) { caller in
+                try await caller.wait { _ in try growing.count() >= 500 }
+                first.send(SIGTERM)
+                #expect(await first.finish() == 0)
+                #expect(first.errorText.contains("draining"))
+                let (second, _) = try await RunningCommand.serve(on: endpoint, "--record", path)
+                #expect(await caller.finish() == 0, "\(caller.errorText)")
+                #expect(caller.errorText.contains("as the server does not know it any more; in doubt: nothing\n"))
+                let record = try Record(path: path)
+                #expect(record.counts.keys.sorted() == Array(1...count))
+                #expect(record.counts.values.allSatisfy { $0 == 1 })
+                await second.killAndWait()
+            }
         }
     }
 
     @Test func aDrainFinishesWhatIsUnderWay() async throws {
         let (server, endpoint) = try await RunningCommand.serve(on: "tcp://127.0.0.1:0", "--drain", "100")
-        let watch = try RunningCommand(["call", "watch", "--to", endpoint, "--count", "50", "--interval", "0.01"])
+        let watch = try RunningCommand([
+            "call", endpoint, "Room/Watch", "--data", "{\"count\": 50, \"interval\": \"0.01s\"}",
+        ])
         try await watch.wait { $0.lines.count > 1 }
         server.send(SIGTERM)
         #expect(await watch.finish() == 0, "\(watch.errorText)")
@@ -93,7 +101,7 @@ import Testing
     @Test func aSecondInterruptEndsItAtOnce() async throws {
         let (server, endpoint) = try await RunningCommand.serve(on: "tcp://127.0.0.1:0", "--drain", "1000000")
         let watch = try RunningCommand([
-            "call", "watch", "--to", endpoint, "--interval", "0.01", "--give-up-after", "0",
+            "call", endpoint, "Room/Watch", "--data", "{\"interval\": \"0.01s\"}", "--give-up-after", "0",
         ])
         try await watch.wait { $0.lines.count > 1 }
         server.send(SIGTERM)
@@ -112,13 +120,19 @@ import Testing
             let port = try #require(Int(endpoint.split(separator: ":").last ?? ""))
             try await CuttingRelay.run(to: port, seed: 7, cuts: 5, after: 2_000...20_000) { relay in
                 let count = 3000
-                let arguments = ["call", "--to", "tcp://127.0.0.1:\(relay.port)", "--count", "\(count)"]
-                let outcome = try await Program.product("lifeline", arguments).outcome()
+                let outcome = try await call(
+                    "tcp://127.0.0.1:\(relay.port)",
+                    "Echo",
+                    "--data",
+                    "@-",
+                    "--concurrency",
+                    "64",
+                    input: requests(1...count)
+                )
                 #expect(outcome.status == 0)
                 #expect(relay.cutCount == 5)
                 let lines = outcome.errorText.split(separator: "\n")
                 #expect(lines.count { $0 == "lifeline: the session goes on" } == 5, "\(outcome.errorText)")
-                #expect(lines.last.map(String.init) == "lifeline: \(count) calls: \(count) replied")
                 let record = try Record(path: path)
                 #expect(record.counts.keys.sorted() == Array(1...count))
                 #expect(record.counts.values.allSatisfy { $0 == 1 })
@@ -133,18 +147,12 @@ import Testing
         let (server, endpoint) = try await RunningCommand.serve()
         let port = try #require(Int(endpoint.split(separator: ":").last ?? ""))
         let lines = (1...3000).map { "line \($0)" }
+        let requests = lines.map { "{\"text\": \"\($0)\"}" }.joined()
         try await CuttingRelay.run(to: port, seed: 13, cuts: 5, after: 2_000...10_000) { relay in
-            let outcome = try await call(
-                "say-all",
-                "--to",
-                "tcp://127.0.0.1:\(relay.port)",
-                "--name",
-                "Ada",
-                input: lines.joined(separator: "\n")
-            )
+            let outcome = try await call("tcp://127.0.0.1:\(relay.port)", "SayAll", "--name", "Ada", input: requests)
             #expect(outcome.status == 0, "\(outcome.errorText)")
             #expect(relay.cutCount == 5)
-            #expect(String(decoding: outcome.output, as: UTF8.self) == "3000 said, the last one as number 3000\n")
+            #expect(String(decoding: outcome.output, as: UTF8.self) == "{\"count\":3000,\"lastNumber\":\"3000\"}\n")
             #expect(outcome.errorText.split(separator: "\n").count { $0 == "lifeline: the session goes on" } == 5)
         }
         try await server.wait { $0.errorText.contains("Ada left") }
@@ -159,19 +167,13 @@ import Testing
         let port = try #require(Int(endpoint.split(separator: ":").last ?? ""))
         // No more than the room keeps while there is no connection.
         let lines = (1...200).map { "line \($0)" }
+        let requests = lines.map { "{\"text\": \"\($0)\"}" }.joined()
         try await CuttingRelay.run(to: port, seed: 17, cuts: 3, after: 1_000...3_000) { relay in
-            let outcome = try await call(
-                "talk",
-                "--to",
-                "tcp://127.0.0.1:\(relay.port)",
-                "--name",
-                "Ada",
-                input: lines.joined(separator: "\n")
-            )
+            let outcome = try await call("tcp://127.0.0.1:\(relay.port)", "Talk", "--name", "Ada", input: requests)
             #expect(outcome.status == 0, "\(outcome.errorText)")
             #expect(relay.cutCount == 3)
             let heard = String(decoding: outcome.output, as: UTF8.self).split(separator: "\n")
-            #expect(heard.map(String.init) == lines.map { "Ada: \($0)" })
+            #expect(heard.map { $0.firstMatch(of: /"text":"(.*?)"/)?.output.1 } == lines.map { $0[...] })
             #expect(outcome.errorText.split(separator: "\n").count { $0 == "lifeline: the session goes on" } == 3)
         }
         await server.killAndWait()
@@ -183,13 +185,10 @@ import Testing
         let port = try #require(Int(endpoint.split(separator: ":").last ?? ""))
         try await CuttingRelay.run(to: port, seed: 11, cuts: 2, after: 3_000...4_000) { relay in
             let outcome = try await call(
-                "watch",
-                "--to",
                 "tcp://127.0.0.1:\(relay.port)",
-                "--count",
-                "500",
-                "--interval",
-                "0.002",
+                "Watch",
+                "--data",
+                "{\"count\": 500, \"interval\": \"0.002s\"}",
                 "--give-up-after",
                 "0"
             )

@@ -13,12 +13,13 @@ import Testing
                     // Open at both ends, so that opening it waits for nobody.
                     after: "mkfifo \(pipe); exec 2<>\(pipe)"
                 )
-                let lines = String(repeating: String(repeating: "x", count: 4000) + "\n", count: 150)
+                let line = "{\"text\": \"\(String(repeating: "x", count: 4000))\"}\n"
+                let lines = String(repeating: line, count: 150)
                 try await withThrowingTaskGroup { group in
                     for name in ["Ada", "Bob"] {
                         group.addTask {
-                            let to = ["--to", "unix://\(socket)", "--name", name, "--quiet"]
-                            let command = try Program.product("lifeline", ["call", "chat"] + to)
+                            let arguments = ["call", "unix://\(socket)", "Room/SayAll", "--name", name, "--quiet"]
+                            let command = try Program.product("lifeline", arguments)
                             let outcome = try await command.outcome(input: Data(lines.utf8))
                             #expect(outcome.status == 0, "\(outcome.errorText)")
                         }

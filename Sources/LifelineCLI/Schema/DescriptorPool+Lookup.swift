@@ -40,13 +40,13 @@ extension DescriptorPool {
 
 extension MessageDescriptor {
     /// This type, and those that are declared in it.
-    fileprivate var withNested: [MessageDescriptor] {
+    var withNested: [MessageDescriptor] {
         [self] + messages.filter { !$0.isMapEntry }.flatMap(\.withNested)
     }
 }
 
 /// Some names in words: the first ten, and how many more there are.
-private func list(_ names: [String]) -> String {
+func list(_ names: [String]) -> String {
     if names.isEmpty { return "none" }
     let shown = names.prefix(10)
     if names.count > shown.count { return shown.joined(separator: ", ") + " and \(names.count - shown.count) more" }

@@ -39,6 +39,9 @@ struct SchemaOptions: ParsableArguments {
         }
     }
 
+    /// Whether no files are named.
+    var isEmpty: Bool { proto.isEmpty && descriptorSet.isEmpty }
+
     /// The error for a type without a schema.
     static func missing() -> CommandFailure {
         CommandFailure(
@@ -51,7 +54,7 @@ struct SchemaOptions: ParsableArguments {
     ///
     /// - Throws: `CommandFailure`.
     func load() throws(CommandFailure) -> DescriptorPool? {
-        if proto.isEmpty, descriptorSet.isEmpty { return nil }
+        if isEmpty { return nil }
         var pool = DescriptorPool()
         for path in descriptorSet {
             let file = try InputFile(path: path)

@@ -6,7 +6,10 @@ struct MessageLimit: ParsableArguments {
         name: .customLong("limit"),
         help: ArgumentHelp("The most bytes that an encoded message may have. Up to 2147483647.", valueName: "bytes")
     )
-    var bytes = 64 << 20
+    var bytes = MessageLimit.default
+
+    /// 64 MiB.
+    static let `default` = 64 << 20
 
     func validate() throws {
         // protobuf's own limit of a message.

@@ -79,6 +79,8 @@ struct StreamEncoder: ~Copyable {
         } catch {
             let text =
                 switch error {
+                case let error as MessageError where error.code == .unknownField || error.code == .unknownEnumValue:
+                    "\(error.words) --ignore-unknown passes over such fields and values."
                 case let error as MessageError: error.words
                 default: "It is longer than --limit allows."
                 }

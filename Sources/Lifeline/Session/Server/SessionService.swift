@@ -20,12 +20,28 @@ public struct SessionMethod: Sendable {
     public let name: String
     /// Its shape.
     public let kind: SessionCall.Kind
+    /// The type of the messages that it takes.
+    public let requestType: any DelimitedMessage.Type
+    /// The type of the messages that it answers with; nil for a push.
+    public let replyType: (any DelimitedMessage.Type)?
     /// Handles a call; returns the encoded reply.
     let handle: nonisolated(nonsending) @Sendable ([UInt8], SessionContext) async throws -> [UInt8]
     /// Handles the pushes of a session until there are no more; nil for another kind.
     var handlePushes: (nonisolated(nonsending) @Sendable (SessionInbox, SessionContext) async -> Void)?
     /// Handles a request or a push without waiting; returns the encoded reply. Nil where the handler waits.
     var handleNow: (@Sendable (UnsafeRawBufferPointer, SessionContext) throws -> [UInt8])?
+
+    private init(
+        _ name: String,
+        _ kind: SessionCall.Kind,
+        _ requestType: any DelimitedMessage.Type,
+        _ replyType: (any DelimitedMessage.Type)?,
+        handle: nonisolated(nonsending) @escaping @Sendable ([UInt8], SessionContext) async throws -> [UInt8]
+    ) {
+        (self.name, self.kind) = (name, kind)
+        (self.requestType, self.replyType) = (requestType, replyType)
+        self.handle = handle
+    }
 
     /// A method that replies to a request.
     public static func unary<Request: DelimitedMessage, Reply: DelimitedMessage>(
@@ -35,7 +51,7 @@ public struct SessionMethod: Sendable {
                 _ request: Request, _ context: SessionContext
             ) async throws -> Reply
     ) -> SessionMethod {
-        SessionMethod(name: name, kind: .unary) { payload, context in
+        SessionMethod(name, .unary, Request.self, Reply.self) { payload, context in
             let request: Request = try context.request(payload)
             return try await handler(request, context).sessionPayload()
         }
@@ -48,7 +64,7 @@ public struct SessionMethod: Sendable {
         _ name: String,
         _ handler: @escaping @Sendable (_ request: Request, _ context: SessionContext) throws -> Reply
     ) -> SessionMethod {
-        synchronous(name, .unary) { payload, context in
+        synchronous(name, .unary, Request.self, Reply.self) { payload, context in
             try handler(try context.request(payload), context).sessionPayload()
         }
     }
@@ -56,9 +72,11 @@ public struct SessionMethod: Sendable {
     private static func synchronous(
         _ name: String,
         _ kind: SessionCall.Kind,
+        _ requestType: any DelimitedMessage.Type,
+        _ replyType: (any DelimitedMessage.Type)?,
         _ handler: @escaping @Sendable (UnsafeRawBufferPointer, SessionContext) throws -> [UInt8]
     ) -> SessionMethod {
-        var method = SessionMethod(name: name, kind: kind) { payload, context in
+        var method = SessionMethod(name, kind, requestType, replyType) { payload, context in
             try payload.withUnsafeBytes { try handler($0, context) }
         }
         method.handleNow = handler
@@ -73,7 +91,7 @@ public struct SessionMethod: Sendable {
                 _ request: Request, _ stream: SessionStreamWriter<Message>, _ context: SessionContext
             ) async throws -> Void
     ) -> SessionMethod {
-        SessionMethod(name: name, kind: .stream) { payload, context in
+        SessionMethod(name, .stream, Request.self, Message.self) { payload, context in
             let request: Request = try context.request(payload)
             try await handler(request, try context.writer(), context)
             return []
@@ -88,7 +106,7 @@ public struct SessionMethod: Sendable {
                 _ requests: SessionMessages<Request>, _ context: SessionContext
             ) async throws -> Reply
     ) -> SessionMethod {
-        SessionMethod(name: name, kind: .clientStream) { _, context in
+        SessionMethod(name, .clientStream, Request.self, Reply.self) { _, context in
             try await handler(try context.messages(), context).sessionPayload()
         }
     }
@@ -101,7 +119,7 @@ public struct SessionMethod: Sendable {
                 _ requests: SessionMessages<Request>, _ stream: SessionStreamWriter<Message>, _ context: SessionContext
             ) async throws -> Void
     ) -> SessionMethod {
-        SessionMethod(name: name, kind: .bothWays) { _, context in
+        SessionMethod(name, .bothWays, Request.self, Message.self) { _, context in
             try await handler(try context.messages(), try context.writer(), context)
             return []
         }
@@ -115,7 +133,7 @@ public struct SessionMethod: Sendable {
                 _ message: Message, _ context: SessionContext
             ) async throws -> Void
     ) -> SessionMethod {
-        var method = SessionMethod(name: name, kind: .push) { payload, context in
+        var method = SessionMethod(name, .push, Message.self, nil) { payload, context in
             try await handler(try context.request(payload), context)
             return []
         }
@@ -128,7 +146,7 @@ public struct SessionMethod: Sendable {
         _ name: String,
         _ handler: @escaping @Sendable (_ message: Message, _ context: SessionContext) throws -> Void
     ) -> SessionMethod {
-        var method = synchronous(name, .push) { payload, context in
+        var method = synchronous(name, .push, Message.self, nil) { payload, context in
             try handler(try context.request(payload), context)
             return []
         }
@@ -233,7 +251,7 @@ extension SessionContext {
 extension SessionMethod {
     /// Stands for one that the server does not have.
     static func unimplemented(_ name: String) -> SessionMethod {
-        SessionMethod(name: name, kind: .unary) { _, _ in
+        SessionMethod(name, .unary, RawMessage.self, RawMessage.self) { _, _ in
             // The name is the client's, and may be long.
             throw SessionStatus(.unimplemented, "There is no method \(name.escaped(limit: 100)) to ask.")
         }

@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// Follows a session: tells the user when its connection is lost and made again, and what is in doubt when the session
 /// is lost; gives up when there is no hope of a connection.
-final class CallWatcher: Sendable {
+final class SessionWatcher: Sendable {
     private struct State {
         /// So many connections have ended over which the server had welcomed the session.
         var endCount = 0
@@ -20,33 +20,30 @@ final class CallWatcher: Sendable {
     }
 
     private let client: SessionClient
+    private let endpoint: Endpoint
     private let connectionEvents: ClientEvents.AsyncIterator
     private let sessionEvents: SessionEvents.AsyncIterator
     private let timeout: Duration
     private let isQuiet: Bool
-    private let describe: @Sendable ([SessionMessageInDoubt]) -> String
-    private let afterLoss: String
     private let state = Mutex(State())
 
     /// Make it before the client runs, so that it misses no step.
     init(
         client: SessionClient,
+        endpoint: Endpoint,
         timeout: Duration,
-        isQuiet: Bool,
-        describe: @escaping @Sendable ([SessionMessageInDoubt]) -> String,
-        afterLoss: String
+        isQuiet: Bool
     ) {
         self.client = client
+        self.endpoint = endpoint
         connectionEvents = client.events.makeAsyncIterator()
         sessionEvents = client.sessionEvents.makeAsyncIterator()
         self.timeout = timeout
         self.isQuiet = isQuiet
-        self.describe = describe
-        self.afterLoss = afterLoss
     }
 
     /// How many messages are in doubt, by their methods.
-    @Sendable static func count(_ messages: [SessionMessageInDoubt]) -> String {
+    private func describe(_ messages: [SessionMessageInDoubt]) -> String {
         let counts = Dictionary(grouping: messages, by: \.method).mapValues(\.count)
         return counts.sorted { $0.key < $1.key }.map { "\($0.value) of \($0.key)" }.joined(separator: ", ")
     }
@@ -96,7 +93,7 @@ final class CallWatcher: Sendable {
                 isFirst = false
             case .lost(let inDoubt):
                 keep(inDoubt)
-                let words = inDoubt.isEmpty ? "nothing" : describe(inDoubt) + afterLoss
+                let words = inDoubt.isEmpty ? "nothing" : describe(inDoubt)
                 printLine(Self.words(ofLoss: event.reason, inDoubt: words))
             case .refused(let messages):
                 keep(messages)
@@ -148,7 +145,7 @@ final class CallWatcher: Sendable {
         if let reason { throw failure(for: reason) }
         throw CommandFailure(
             status: .unavailable,
-            message: "No connection to the room. The server does not answer. Is that `lifeline serve`?"
+            message: "No connection to \(endpoint). It does not answer. Is that a server of sessions?"
         )
     }
 
@@ -160,8 +157,8 @@ final class CallWatcher: Sendable {
             case (_, .invalidConfiguration?): .badData
             default: .unavailable
             }
-        let advice = status == .protocolBroken ? " Is that `lifeline serve`, or another server of sessions?" : ""
-        return CommandFailure(status: status, message: "No connection to the room. \(reason.words)\(advice)")
+        let advice = status == .protocolBroken ? " Is that a server of sessions?" : ""
+        return CommandFailure(status: status, message: "No connection to \(endpoint). \(reason.words)\(advice)")
     }
 
     private func printLine(_ line: String) {
@@ -199,7 +196,7 @@ extension ConnectionTransition {
 extension TransitionReason {
     /// What happened and what to do, without what was behind it.
     fileprivate var words: String {
-        if let error { return "\(error.code): \(error.message)" }
+        if let error { return error.message }
         return code == .closedByPeer ? "The server has ended it in order." : "\(code)."
     }
 }

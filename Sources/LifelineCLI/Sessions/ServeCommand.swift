@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Lifeline
+internal import LifelineSessionReflection
 internal import Logging
 
 struct ServeCommand: AsyncParsableCommand {
@@ -81,7 +82,7 @@ struct ServeCommand: AsyncParsableCommand {
             try await withSessionServer(
                 listeningOn: endpoint,
                 configuration: try serverConfiguration(for: room),
-                services: [room],
+                services: [room, SessionReflection(of: [room])],
                 logger: Logger(label: "lifeline", factory: StandardErrorLogHandler.init)
             ) { server in
                 try await writeError("listening on \(server.boundEndpoints[0])\n")

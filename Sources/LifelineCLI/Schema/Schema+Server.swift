@@ -1,0 +1,78 @@
+internal import Lifeline
+internal import LifelineDescriptorTypes
+internal import LifelineMessages
+internal import LifelineReflection
+internal import LifelineSessionReflection
+
+extension Schema {
+    /// Asks a server which methods it has.
+    ///
+    /// - Throws: `CommandFailure` when the server does not tell; `SessionError`.
+    init(describedBy client: SessionClient) async throws {
+        let reflection = Lifeline_Reflection_V1_ReflectionClient(client)
+        var methods: [Lifeline_Reflection_V1_Method] = []
+        var set = Google_Protobuf_FileDescriptorSet()
+        var byteCount = 0
+        do {
+            for try await part in reflection.describe(.init(), timeout: .seconds(30)) {
+                byteCount += part.files.reduce(0) { $0 + $1.count } + part.methods.count
+                guard byteCount <= DescriptorLimits().byteCount else {
+                    throw CommandFailure(
+                        status: .badData,
+                        message:
+                            "The server describes its methods with more than \(DescriptorLimits().byteCount) bytes."
+                    )
+                }
+                methods += part.methods
+                for file in part.files {
+                    set.file.append(try Google_Protobuf_FileDescriptorProto(serializedBytes: file))
+                }
+            }
+        } catch let error as SessionError where error.status?.code == .unimplemented {
+            throw CommandFailure(
+                status: .unavailable,
+                message: "The server does not describe its methods. Give the .proto file of its service with --proto."
+            )
+        }
+        var pool = DescriptorPool()
+        do throws(DescriptorError) {
+            try pool.add(set)
+        } catch {
+            throw CommandFailure(status: .badData, message: "The server describes types wrongly. \(error.message)")
+        }
+        self.init(pool, described: methods)
+    }
+
+    /// - Parameter described: the methods that clients can call. Those that the server pushes are only declared.
+    private init(_ pool: DescriptorPool, described: [Lifeline_Reflection_V1_Method]) {
+        let called = described.compactMap { Method($0, in: pool) }
+        let names = Set(called.map(\.name))
+        let services = Set(called.map { $0.name.prefix { $0 != "/" } })
+        let pushed = Schema(pool).methods.filter { method in
+            method.kind == .serverPush && !names.contains(method.name)
+                && services.contains(method.name.prefix { $0 != "/" })
+        }
+        self.init(pool, methods: called + pushed)
+    }
+}
+
+extension Schema.Method {
+    /// Nil for a kind that this program does not know.
+    fileprivate init?(_ method: Lifeline_Reflection_V1_Method, in pool: DescriptorPool) {
+        let kind: Kind
+        switch method.kind {
+        case .unary: kind = .unary
+        case .serverStream: kind = .serverStream
+        case .clientStream: kind = .clientStream
+        case .bothWays: kind = .bothWays
+        case .push: kind = .push
+        default: return nil
+        }
+        self.init(
+            name: method.name,
+            kind: kind,
+            request: pool.message(named: method.requestType),
+            reply: pool.message(named: method.replyType)
+        )
+    }
+}

@@ -1,0 +1,199 @@
+internal import ArgumentParser
+internal import Lifeline
+internal import LifelineMessages
+internal import LifelineReflection
+
+struct CallCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "call",
+        abstract: "Calls a method of a server of sessions, with JSON.",
+        discussion: """
+            Requests are JSON values, in lines or one behind the other; replies are printed as JSON lines. The server \
+            describes its methods itself if it has a SessionReflection, as that of `lifeline serve` does; for others, \
+            --proto names the .proto file. `lifeline list` shows which methods there are, and `lifeline describe` what \
+            they take.
+
+            All kinds of methods can be called:
+              a request and a reply: each request is a call
+              a request and a stream of replies: the same
+              a stream of requests and a reply: requests are sent as they come
+              streams both ways: the same, and replies are printed as they come
+              a push to the server: each request is a push; ends when the server has processed all of them
+              pushes from the server: prints them as they come
+
+            Without --data, streams of requests come from standard input, and others are one request without fields.
+
+            With --count, a method with one reply is called so often, with --concurrency calls at once; in place of the \
+            replies, the command prints how long they took. Of other methods, --count is how many replies are printed.
+
+            A connection that is lost is made again, with 0.25 s, 0.5 s and so on up to 5 s between attempts, and the \
+            session goes on over it: nothing is lost, doubled or reordered. A server that was restarted does not know \
+            the session any more: a new one begins, and what was sent and not answered is in doubt, since nobody knows \
+            whether the old server has handled it. The command tells which requests these are, and fails with 74; with \
+            --retry it makes such calls again, which is right for calls that may be handled twice.
+
+            Examples, with `lifeline serve` in another terminal:
+              lifeline call tcp://127.0.0.1:7000 Room/Echo --data '{"text": "Hello"}'
+              lifeline call tcp://127.0.0.1:7000 Room/Watch --data '{"count": 5, "interval": "0.5s"}'
+              lifeline call tcp://127.0.0.1:7000 Room/SayAll --name Ada --data '{"text": "one"} {"text": "two"}'
+              lifeline call tcp://127.0.0.1:7000 Room/Talk --name Ada
+              lifeline call tcp://127.0.0.1:7000 Room/Report --name Ada --data '{"text": "having lunch"}'
+              lifeline call tcp://127.0.0.1:7000 Room/News
+              lifeline call tcp://127.0.0.1:7000 Room/Echo --count 100000 --concurrency 64
+              seq 1000 | sed 's/.*/{"number": &}/' | lifeline call tcp://127.0.0.1:7000 Room/Echo --data @-
+            Over other transports:
+              lifeline call unix:///tmp/room.sock Room/Echo
+              lifeline call ws://127.0.0.1:7000/room Room/Echo
+              lifeline call tls://chat.example.org:7443 Room/Echo --ca ca.pem
+              lifeline call wss://10.0.0.7:7443/room Room/Echo --trust-pins --pin sha256/47DEQpj8HBSa…
+
+            Exit codes: 0 done, 64 wrong usage, 65 bad data, 69 the server is unavailable (or no connection for \
+            --give-up-after), 70 the server failed, 74 the session was lost with something in doubt (or output \
+            failed), 75 no answer within --timeout, 76 the other side does not speak the session protocol, 77 the \
+            server refused the session or the call, 130 and 143 interrupted.
+            """
+    )
+
+    @Argument(
+        help: ArgumentHelp(
+            "The server: tcp:// or tls://HOST:PORT, ws:// or wss://HOST:PORT/PATH, or unix:///PATH.",
+            valueName: "url"
+        )
+    )
+    var url: String
+
+    @Argument(help: "package.Service/Method, or the end of that.")
+    var method: String
+
+    @Option(help: ArgumentHelp("The requests: JSON, @FILE, or @- for standard input.", valueName: "json"))
+    var data: String?
+
+    @Option(help: ArgumentHelp("Send this beside each request. May be given several times.", valueName: "key=value"))
+    var metadata: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "How long a call may take, with the wait for a connection. Without it: as long as it takes.",
+            valueName: "seconds"
+        )
+    )
+    var timeout: Double?
+
+    @Option(help: "Call so often, and print how long it took; of streams: print so many replies.")
+    var count: Int?
+
+    @Option(help: "How many calls of a method with one reply are made at once.")
+    var concurrency = 1
+
+    @Flag(help: "Make calls that are in doubt again.")
+    var retry = false
+
+    @Flag(help: "Print how long calls took as JSON, in seconds.")
+    var json = false
+
+    @OptionGroup(title: "Schema") var schema: SchemaOptions
+
+    @OptionGroup var jsonFlags: JSONFlags
+
+    @OptionGroup(title: "Connection") var session: SessionArguments
+
+    func validate() throws {
+        try session.tls.validate(for: parseEndpoint(url))
+        _ = try timeLimit
+        _ = try parsedMetadata
+        if let count, count < 1 { throw ValidationError("--count must be at least 1.") }
+        // More would only wait for each other.
+        guard (1...1024).contains(concurrency) else { throw ValidationError("--concurrency must be 1 to 1024.") }
+    }
+
+    private var timeLimit: Duration? { get throws { try timeout.map { try parseSeconds($0, of: "--timeout") } } }
+
+    private var parsedMetadata: SessionMetadata {
+        get throws {
+            var result: SessionMetadata = [:]
+            for entry in metadata {
+                guard let separator = entry.firstIndex(of: "=") else {
+                    throw ValidationError("--metadata takes KEY=VALUE, as in --metadata tenant=acme.")
+                }
+                result[String(entry[..<separator])] = String(entry[separator...].dropFirst())
+            }
+            return result
+        }
+    }
+
+    func run() async throws {
+        try await exitingOnFailure {
+            let endpoint = try parseEndpoint(url)
+            let local = try schema.load().map { Schema($0) }
+            // Closing waits until the server has processed what was pushed.
+            let closeTimeout = try timeLimit ?? .seconds(365 * 24 * 3600)
+            let (_, undelivered) = try await session.withSession(to: endpoint, closeTimeout: closeTimeout) { client in
+                // Pushes that come before anybody asks for them would be refused.
+                let pushes = client.pushes(method, of: RawMessage.self)
+                let schema = if let local { local } else { try await Schema(describedBy: client) }
+                try await call(try schema.method(named: method), in: schema, over: client, pushes)
+            }
+            if let undelivered { throw Self.failure(for: undelivered) }
+        }
+    }
+
+    private func call(
+        _ method: Schema.Method,
+        in schema: Schema,
+        over client: SessionClient,
+        _ pushes: SessionPushes<RawMessage>
+    ) async throws {
+        let replies = method.reply.map {
+            MessageTextEncoder.json($0, jsonFlags.options(MessageRegistry(schema.pool)), limit: .max)
+        }
+        let caller = MethodCaller(
+            client: client,
+            method: method.name,
+            timeout: try timeLimit,
+            metadata: try parsedMetadata,
+            replies: replies ?? .fieldNumbers(limit: .max)
+        )
+        let requests = CallRequests(method, in: schema, from: data.map(RequestText.init))
+        if method.kind != .serverPush { pushes.stop() }
+        switch method.kind {
+        case .unary:
+            if let count { return try await measure(count, requests, caller) }
+            try await caller.calls(requests, concurrency: concurrency, retries: retry)
+        case .serverStream: try await caller.serverStreams(requests, maximumCount: count)
+        case .clientStream: try await caller.clientStream(requests)
+        case .bothWays: try await caller.bothWays(requests, maximumCount: count)
+        case .push: try await caller.pushes(requests)
+        case .serverPush:
+            let isRegistered = method.name == self.method
+            let pushes = isRegistered ? pushes : client.pushes(method.name, of: RawMessage.self)
+            try await caller.print(pushes, maximumCount: count)
+        }
+    }
+
+    private func measure(_ count: Int, _ requests: CallRequests, _ caller: MethodCaller) async throws {
+        let start = ContinuousClock.now
+        let tally = try await caller.measure(count, requests, concurrency: concurrency, retries: retry)
+        let duration = start.duration(to: .now)
+        let line = json ? tally.json(duration: duration) : tally.summary(duration: duration)
+        try await writeToStandardOutput(Array("\(line)\n".utf8))
+        if tally.inDoubtCount > 0, !retry {
+            throw CommandFailure(
+                status: .inputOutput,
+                message: "Nobody knows whether the server has handled \(tally.inDoubtCount) of the calls."
+            )
+        }
+    }
+
+    private static func failure(for message: SessionMessageInDoubt) -> CommandFailure {
+        if message.outcome == .unsent {
+            return CommandFailure(
+                status: .temporary,
+                message: "Not everything was sent: there was no connection in time."
+            )
+        }
+        return CommandFailure(
+            status: .inputOutput,
+            message: "Nobody knows whether the server has handled everything, since the session was lost."
+        )
+    }
+}

@@ -1,0 +1,195 @@
+internal import Lifeline
+internal import LifelineCore
+internal import LifelineMessages
+internal import Synchronization
+
+/// Calls a method, and prints its replies as JSON lines.
+struct MethodCaller {
+    let client: SessionClient
+    let method: String
+    let timeout: Duration?
+    let metadata: SessionMetadata
+    let replies: MessageTextEncoder
+
+    // MARK: One reply
+
+    /// Makes a call for each request, and prints the reply.
+    ///
+    /// - Parameters:
+    ///   - concurrency: how many calls are made at once. Replies come as they are ready.
+    ///   - retries: whether calls that are in doubt are made again.
+    func calls(_ requests: CallRequests, concurrency: Int, retries: Bool) async throws {
+        var reader = try requests.reader()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            var runningCount = 0
+            while let request = try await reader.next() {
+                if concurrency == 1 {
+                    // Its failure is told before the next request is read, which somebody may still have to type.
+                    try await print(try await reply(to: request, requests, retries: retries) {})
+                    continue
+                }
+                if runningCount == concurrency {
+                    try await group.next()
+                    runningCount -= 1
+                }
+                group.addTask { try await print(try await reply(to: request, requests, retries: retries) {}) }
+                runningCount += 1
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    /// Makes calls, and measures how long the replies take.
+    func measure(
+        _ count: Int,
+        _ requests: CallRequests,
+        concurrency: Int,
+        retries: Bool
+    ) async throws -> CallTally {
+        let run = MeasuredRun(count: count)
+        let requestsInTurn = try await requests.all()
+        try await withThrowingDiscardingTaskGroup { group in
+            for _ in 0..<min(concurrency, count) {
+                group.addTask {
+                    while let number = await run.next() {
+                        let start = ContinuousClock.now
+                        let request = requestsInTurn[number % requestsInTurn.count]
+                        do throws(SessionError) {
+                            _ = try await reply(to: request, requests, retries: retries) { await run.wasInDoubt() }
+                            await run.replied(after: start.duration(to: .now))
+                        } catch {
+                            guard error.code == .sessionLost else { throw error }
+                        }
+                    }
+                }
+            }
+        }
+        return await run.finish()
+    }
+
+    /// - Parameter whenInDoubt: called when nobody knows whether the server has handled the call.
+    private func reply(
+        to request: RawMessage,
+        _ requests: CallRequests,
+        retries: Bool,
+        whenInDoubt: @Sendable () async -> Void
+    ) async throws(SessionError) -> RawMessage {
+        while true {
+            do throws(SessionError) {
+                return try await client.call(method, request, timeout: timeout, metadata: metadata)
+            } catch {
+                guard error.code == .sessionLost else { throw error }
+                await whenInDoubt()
+                let words = retries ? "; it is called again" : ""
+                writeErrorLine("lifeline: in doubt: \(requests.json(request).escaped())\(words)")
+                if !retries { throw error }
+            }
+        }
+    }
+
+    // MARK: Streams
+
+    /// Makes a call for each request, one after the other, and prints the replies: so many, if there is a maximum.
+    func serverStreams(_ requests: CallRequests, maximumCount: Int?) async throws {
+        var reader = try requests.reader()
+        var rest = maximumCount ?? .max
+        while rest > 0, let request = try await reader.next() {
+            let stream = client.stream(method, request, of: RawMessage.self, timeout: timeout, metadata: metadata)
+            for try await reply in stream {
+                try await print(reply)
+                rest -= 1
+                if rest == 0 { break }
+            }
+        }
+    }
+
+    func clientStream(_ requests: CallRequests) async throws {
+        let reply = try await client.clientStream(
+            method,
+            of: RawMessage.self,
+            returning: RawMessage.self,
+            timeout: timeout,
+            metadata: metadata
+        ) { writer in
+            var reader = try requests.reader()
+            while let request = try await reader.next() { try await writer.send(request) }
+        }
+        try await print(reply)
+    }
+
+    func bothWays(_ requests: CallRequests, maximumCount: Int?) async throws {
+        try await client.bothWays(
+            method,
+            sending: RawMessage.self,
+            receiving: RawMessage.self,
+            timeout: timeout,
+            metadata: metadata
+        ) { writer in
+            var reader = try requests.reader()
+            while let request = try await reader.next() { try await writer.send(request) }
+        } receive: { replies in
+            try await print(replies, maximumCount: maximumCount)
+        }
+    }
+
+    // MARK: Pushes
+
+    /// Pushes each request. Returns when the session has accepted the last one.
+    func pushes(_ requests: CallRequests) async throws {
+        var reader = try requests.reader()
+        while let request = try await reader.next() { try await client.push(method, request, metadata: metadata) }
+    }
+
+    // MARK: Printing
+
+    func print<Replies: AsyncSequence>(
+        _ replies: Replies,
+        maximumCount: Int?
+    ) async throws where Replies.Element == RawMessage {
+        var rest = maximumCount ?? .max
+        for try await reply in replies {
+            try await print(reply)
+            rest -= 1
+            if rest == 0 { return }
+        }
+    }
+
+    private func print(_ reply: RawMessage) async throws {
+        var output: [UInt8] = []
+        do {
+            try reply.withUnsafeBytes { try replies.append($0, to: &output) }
+        } catch let error as MessageError {
+            throw CommandFailure(status: .badData, message: "Cannot decode a reply of \(method). \(error.words)")
+        }
+        try await writeToStandardOutput(output)
+    }
+}
+
+/// Counts calls while they are made.
+private actor MeasuredRun {
+    private let count: Int
+    private var begunCount = 0
+    private var tally = CallTally()
+    private var progress = Progress(verb: "replied:", noun: "calls")
+
+    init(count: Int) { self.count = count }
+
+    /// The number of the next call, from 0; nil when there are enough.
+    func next() -> Int? {
+        if Task.isCancelled || begunCount == count { return nil }
+        defer { begunCount += 1 }
+        return begunCount
+    }
+
+    func replied(after latency: Duration) {
+        tally.replied(after: latency)
+        progress.report(count: tally.repliedCount)
+    }
+
+    func wasInDoubt() { tally.wasInDoubt() }
+
+    func finish() -> CallTally {
+        progress.finish(count: tally.repliedCount)
+        return tally
+    }
+}
