@@ -57,8 +57,13 @@ static inline void *lifeline_mutable_at(void *message, uint32_t offset) {
     return (uint8_t *)message + offset;
 }
 
+// Of 4 or 8 bytes.
 static inline void lifeline_store_scalar(void *value, size_t size, uint64_t bits) {
-    memcpy(value, &bits, size);
+    if (size == 4) {
+        memcpy(value, &bits, 4);
+    } else {
+        memcpy(value, &bits, 8);
+    }
 }
 
 static inline ProtobufCBinaryData lifeline_load_bytes(const void *value) {

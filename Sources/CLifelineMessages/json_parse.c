@@ -12,7 +12,7 @@
 
 bool lifeline_json_fail_at(LifelineJSONParser *parser, LifelineStatus status, const uint8_t *place) {
     parser->failure->status = status;
-    parser->failure->offset = (size_t)(place - parser->bytes);
+    parser->failure->offset = (size_t)(place - parser->input.start);
     return false;
 }
 
@@ -34,12 +34,6 @@ bool lifeline_json_fail_in(
 }
 
 // MARK: Structure
-
-bool lifeline_json_continues(LifelineJSONParser *parser, char end, bool *failed) {
-    if (lifeline_json_take(&parser->input, ',')) return true;
-    *failed = !lifeline_json_expect(parser, end);
-    return false;
-}
 
 bool lifeline_json_parse_string(LifelineJSONParser *parser, LifelineJSONString *string) {
     if (lifeline_json_peek(&parser->input) != '"') return lifeline_json_fail_at_value(parser);
@@ -99,29 +93,27 @@ bool lifeline_json_skip_value(LifelineJSONParser *parser) {
 
 // MARK: Numbers
 
-static bool is_signed(int type) {
-    switch (type) {
-        case LIFELINE_TYPE_UINT32:
-        case LIFELINE_TYPE_UINT64:
-        case LIFELINE_TYPE_FIXED32:
-        case LIFELINE_TYPE_FIXED64: return false;
-        default: return true;
-    }
-}
+// The largest absolute values of positive and of negative integers of each type.
+#define SIGNED(maximum) {maximum, (uint64_t)(maximum) + 1}
+#define UNSIGNED(maximum) {maximum, 0}
+static const uint64_t largest_integers[][2] = {
+    [LIFELINE_TYPE_INT64] = SIGNED(INT64_MAX),
+    [LIFELINE_TYPE_UINT64] = UNSIGNED(UINT64_MAX),
+    [LIFELINE_TYPE_INT32] = SIGNED(INT32_MAX),
+    [LIFELINE_TYPE_FIXED64] = UNSIGNED(UINT64_MAX),
+    [LIFELINE_TYPE_FIXED32] = UNSIGNED(UINT32_MAX),
+    [LIFELINE_TYPE_UINT32] = UNSIGNED(UINT32_MAX),
+    [LIFELINE_TYPE_ENUM] = SIGNED(INT32_MAX),
+    [LIFELINE_TYPE_SFIXED32] = SIGNED(INT32_MAX),
+    [LIFELINE_TYPE_SFIXED64] = SIGNED(INT64_MAX),
+    [LIFELINE_TYPE_SINT32] = SIGNED(INT32_MAX),
+    [LIFELINE_TYPE_SINT64] = SIGNED(INT64_MAX),
+};
 
-// The bits of an integer of the field's type; false when it has no room for it.
-static bool integer_bits(int type, LifelineJSONNumber number, uint64_t *bits) {
-    uint64_t absolute;
-    if (!lifeline_json_integer(number, &absolute)) return false;
-    int width = (int)lifeline_type_size(type) * 8;
-    if (is_signed(type)) {
-        uint64_t most = (UINT64_C(1) << (width - 1)) - (number.is_negative ? 0 : 1);
-        if (absolute > most) return false;
-    } else {
-        if (number.is_negative && absolute != 0) return false;
-        if (width == 32 && absolute > UINT32_MAX) return false;
-    }
-    *bits = number.is_negative ? 0 - absolute : absolute;
+// Stores an integer of the given type; false when the type has no room for it.
+static inline bool store_integer(int type, bool is_negative, uint64_t absolute, void *value) {
+    if (absolute > largest_integers[type][is_negative]) return false;
+    lifeline_store_scalar(value, lifeline_type_size(type), is_negative ? 0 - absolute : absolute);
     return true;
 }
 
@@ -141,10 +133,8 @@ static bool store_number(
         memcpy(value, &result, sizeof result);
         return true;
     }
-    uint64_t bits;
-    if (!integer_bits(type, number, &bits)) return false;
-    lifeline_store_scalar(value, lifeline_type_size(type), bits);
-    return true;
+    uint64_t absolute;
+    return lifeline_json_integer(number, &absolute) && store_integer(type, number.is_negative, absolute, value);
 }
 
 // NaN and the infinities, which only strings can be.
@@ -174,7 +164,7 @@ static bool parse_number_in(
         memcpy(value, &rounded, sizeof rounded);
         return true;
     }
-    LifelineJSONInput input = {.next = text.bytes, .end = text.bytes + text.count};
+    LifelineJSONInput input = {.start = text.bytes, .next = text.bytes, .end = text.bytes + text.count};
     bool begins = text.count > 0 && (*text.bytes == '-' || (*text.bytes >= '0' && *text.bytes <= '9'));
     LifelineJSONNumber number;
     if (!begins || !lifeline_json_read_number(&input, &number) || input.next != input.end) {
@@ -184,7 +174,8 @@ static bool parse_number_in(
     return lifeline_json_fail_at(parser, LIFELINE_OUT_OF_RANGE, place);
 }
 
-static bool parse_number(LifelineJSONParser *parser, int type, void *value) {
+// A number of any form.
+__attribute__((noinline)) static bool parse_any_number(LifelineJSONParser *parser, int type, void *value) {
     uint8_t first = lifeline_json_peek(&parser->input);
     const uint8_t *start = parser->input.next;
     if (first == '"') {
@@ -198,12 +189,23 @@ static bool parse_number(LifelineJSONParser *parser, int type, void *value) {
     return lifeline_json_fail_at(parser, LIFELINE_OUT_OF_RANGE, start);
 }
 
+static bool parse_integer(LifelineJSONParser *parser, int type, void *value) {
+    const uint8_t *start = parser->input.next;
+    bool is_negative;
+    uint64_t absolute;
+    if (lifeline_json_read_integer(&parser->input, &is_negative, &absolute)) {
+        if (store_integer(type, is_negative, absolute, value)) return true;
+        parser->input.next = start;
+    }
+    return parse_any_number(parser, type, value);
+}
+
 // MARK: Text and bytes
 
 bool lifeline_json_store_copy(LifelineJSONParser *parser, const uint8_t *bytes, size_t count, void *value) {
     uint8_t *memory = NULL;
     if (count > 0) {
-        memory = lifeline_arena_allocate(parser->arena, count);
+        memory = lifeline_arena_allocate_inline(parser->arena, count);
         if (memory == NULL) return lifeline_json_fail(parser, LIFELINE_OUT_OF_MEMORY);
         memcpy(memory, bytes, count);
     }
@@ -280,28 +282,43 @@ static bool parse_bytes(LifelineJSONParser *parser, void *value) {
 
 // MARK: Names
 
-// The index of the field with this name, or -1. Most fields come in the order of the table, and some are left out: the
-// first few from `guess` on are tried first, unless a name may be that of two fields or has to be escaped.
-static int64_t find_field(const LifelineMessageTable *table, LifelineJSONString name, uint32_t guess) {
-    enum { TRIES = 4 };
-    uint32_t end = table->field_count - guess < TRIES ? table->field_count : guess + TRIES;
-    if ((table->flags & LIFELINE_MESSAGE_NEEDS_NAME_SEARCH) != 0) end = guess;
-    for (uint32_t index = guess; index < end; index += 1) {
-        if (lifeline_is_name(&table->names, 2 * index + 1, name.bytes, name.count)) return index;
-    }
-    return lifeline_find_field_by_json_name(table, name.bytes, name.count);
+static inline bool is_same_word(const uint8_t *left, const uint8_t *right, size_t size) {
+    return memcmp(left, right, size) == 0;
 }
 
-// Takes the key of the field at `guess`, if it comes next, and the colon behind it.
-static bool take_key(LifelineJSONInput *input, const LifelineMessageTable *table, uint32_t guess) {
-    if (guess >= table->field_count || (table->flags & LIFELINE_MESSAGE_NEEDS_NAME_SEARCH) != 0) return false;
-    LifelineName name = table->names.names[2 * guess + 1];
+// Whether all bytes are the same, of a name that is usually short: the last word may overlap the one before.
+static inline bool is_same_name(const uint8_t *left, const uint8_t *right, size_t count) {
+    if (count >= 8) {
+        for (size_t index = 0; index + 8 < count; index += 8) {
+            if (!is_same_word(left + index, right + index, 8)) return false;
+        }
+        return is_same_word(left + count - 8, right + count - 8, 8);
+    }
+    if (count >= 4) return is_same_word(left, right, 4) && is_same_word(left + count - 4, right + count - 4, 4);
+    if (count >= 2) return is_same_word(left, right, 2) && is_same_word(left + count - 2, right + count - 2, 2);
+    return count == 0 || *left == *right;
+}
+
+// Takes the key of the field at `index` and the colon behind it, if they come next.
+static inline bool take_key(LifelineJSONInput *input, const LifelineMessageTable *table, uint32_t index) {
+    LifelineName name = table->names.names[2 * index + 1];
     const uint8_t *next = input->next;
-    if ((size_t)(input->end - next) < (size_t)name.count + 3) return false;
-    if (next[0] != '"' || next[name.count + 1] != '"') return false;
-    if (next[name.count + 2] != ':' || memcmp(next + 1, table->names.text + name.offset, name.count) != 0) return false;
-    input->next += name.count + 3;
+    size_t count = name.count;
+    if ((size_t)(input->end - next) < count + 3 || *next != '"') return false;
+    if (!is_same_word(next + count + 1, (const uint8_t *)"\":", 2)) return false;
+    if (!is_same_name(next + 1, (const uint8_t *)table->names.text + name.offset, count)) return false;
+    input->next += count + 3;
     return true;
+}
+
+// Takes the key of one of the first few fields from `*index` on, if one comes next: most come in the order of the
+// table, and some are left out.
+static bool take_some_key(LifelineJSONInput *input, const LifelineMessageTable *table, int64_t *index) {
+    enum { TRIES = 4 };
+    for (int64_t end = *index + TRIES; *index < end && *index < table->field_count; *index += 1) {
+        if (take_key(input, table, (uint32_t)*index)) return true;
+    }
+    return false;
 }
 
 static LifelineJSONStep parse_enum(LifelineJSONParser *parser, const LifelineField *field, void *value) {
@@ -315,7 +332,7 @@ static LifelineJSONStep parse_enum(LifelineJSONParser *parser, const LifelineFie
     uint8_t first = lifeline_json_peek(&parser->input);
     const uint8_t *place = parser->input.next;
     if (first != '"') {
-        if (!parse_number(parser, LIFELINE_TYPE_ENUM, &number)) return LIFELINE_JSON_FAILED;
+        if (!parse_integer(parser, LIFELINE_TYPE_ENUM, &number)) return LIFELINE_JSON_FAILED;
         if (lifeline_is_closed_enum(field) && !lifeline_enum_knows(field, number)) {
             lifeline_json_fail_at(parser, LIFELINE_UNKNOWN_ENUM_VALUE, place);
             return LIFELINE_JSON_FAILED;
@@ -354,7 +371,9 @@ static bool parse_submessage(LifelineJSONParser *parser, const LifelineField *fi
     return true;
 }
 
-LifelineJSONStep lifeline_json_parse_value(LifelineJSONParser *parser, const LifelineField *field, void *value) {
+// In line, for fields have to be read in few calls.
+LIFELINE_ALWAYS_INLINE LifelineJSONStep parse_value(
+    LifelineJSONParser *parser, const LifelineField *field, void *value) {
     bool parsed;
     switch (field->type) {
         case LIFELINE_TYPE_ENUM: return parse_enum(parser, field, value);
@@ -362,9 +381,15 @@ LifelineJSONStep lifeline_json_parse_value(LifelineJSONParser *parser, const Lif
         case LIFELINE_TYPE_STRING: parsed = parse_text(parser, value); break;
         case LIFELINE_TYPE_BYTES: parsed = parse_bytes(parser, value); break;
         case LIFELINE_TYPE_MESSAGE: parsed = parse_submessage(parser, field, value); break;
-        default: parsed = parse_number(parser, field->type, value); break;
+        case LIFELINE_TYPE_DOUBLE:
+        case LIFELINE_TYPE_FLOAT: parsed = parse_any_number(parser, field->type, value); break;
+        default: parsed = parse_integer(parser, field->type, value); break;
     }
     return parsed ? LIFELINE_JSON_STORED : LIFELINE_JSON_FAILED;
+}
+
+LifelineJSONStep lifeline_json_parse_value(LifelineJSONParser *parser, const LifelineField *field, void *value) {
+    return parse_value(parser, field, value);
 }
 
 bool lifeline_json_parse_elements(LifelineJSONParser *parser, const LifelineField *field, void *message) {
@@ -377,7 +402,7 @@ bool lifeline_json_parse_elements(LifelineJSONParser *parser, const LifelineFiel
             size_t count = lifeline_count(field, message);
             // Parsed before there is room for it: what is allocated in between would keep the array from growing.
             uint64_t value[2] = {0, 0};
-            LifelineJSONStep step = lifeline_json_parse_value(parser, field, value);
+            LifelineJSONStep step = parse_value(parser, field, value);
             if (step == LIFELINE_JSON_FAILED) return false;
             if (step == LIFELINE_JSON_IGNORED) continue;
             void *place = lifeline_append(parser->arena, message, field, 1);
@@ -466,57 +491,55 @@ static bool holds_null(const LifelineField *field) {
     return field->enumeration != NULL && (field->enumeration->flags & LIFELINE_ENUM_NULL_VALUE) != 0;
 }
 
-// Reads a member of an object as the field's value.
-static bool parse_field(LifelineJSONParser *parser, const LifelineField *field, void *message) {
-    bool is_repeated = lifeline_is_repeated(field);
-    // Null stands for a field that is absent.
-    if ((is_repeated || !holds_null(field)) && lifeline_json_take_literal(&parser->input, "null")) return true;
-    if (field->presence == LIFELINE_PRESENCE_REPEATED) return lifeline_json_parse_elements(parser, field, message);
-    if (field->presence == LIFELINE_PRESENCE_MAP) return lifeline_json_parse_map(parser, field, message);
+static bool parse_repeated_field(LifelineJSONParser *parser, const LifelineField *field, void *message) {
+    if (lifeline_json_take_literal(&parser->input, "null")) return true;
+    return field->presence == LIFELINE_PRESENCE_MAP ? lifeline_json_parse_map(parser, field, message)
+                                                    : lifeline_json_parse_elements(parser, field, message);
+}
+
+// Reads a member of an object as the field's value. Null stands for a field that is absent.
+LIFELINE_ALWAYS_INLINE bool parse_field(LifelineJSONParser *parser, const LifelineField *field, void *message) {
+    if (lifeline_is_repeated(field)) return parse_repeated_field(parser, field, message);
+    bool may_be_null = lifeline_json_peek(&parser->input) == 'n' && !holds_null(field);
+    if (may_be_null && lifeline_json_take_literal(&parser->input, "null")) return true;
     bool is_second_member = field->presence == LIFELINE_PRESENCE_ONEOF
                             && lifeline_load32(lifeline_at(message, field->quantifier_offset)) != 0;
     if (is_second_member) return lifeline_json_fail(parser, LIFELINE_DUPLICATE_FIELD);
-    LifelineJSONStep step = lifeline_json_parse_value(parser, field, lifeline_mutable_at(message, field->offset));
+    LifelineJSONStep step = parse_value(parser, field, lifeline_mutable_at(message, field->offset));
     if (step == LIFELINE_JSON_STORED) lifeline_mark_present(field, message);
     return step != LIFELINE_JSON_FAILED;
 }
 
 // The fields of a message that have come.
-enum { SEEN_WORDS = 2 };
-
 typedef struct SeenFields {
-    uint64_t first[SEEN_WORDS];  // a bit for each of the first fields
+    uint64_t first;              // a bit for each of the first 64
     uint64_t *_Nullable others;  // of those behind them, once one has come
     LifelineExtensions extensions;
     bool type;                   // "@type" of a google.protobuf.Any
+    uint32_t guess;              // the index of the field that probably comes next
 } SeenFields;
 
-// Notes that a field has come; fails when it came before.
-static bool note_field(LifelineJSONParser *parser, SeenFields *seen, const LifelineMessageTable *table, size_t index) {
-    uint64_t *words = seen->first;
-    if (index >= 64 * SEEN_WORDS) {
-        index -= 64 * SEEN_WORDS;
-        if (seen->others == NULL) {
-            size_t size = (table->field_count - 64 * SEEN_WORDS + 63) / 64 * sizeof(uint64_t);
-            seen->others = lifeline_arena_allocate(parser->arena, size);
-            if (seen->others == NULL) return lifeline_json_fail(parser, LIFELINE_OUT_OF_MEMORY);
-            memset(seen->others, 0, size);
-        }
-        words = seen->others;
+// The word with the bit of a field behind the first 64; NULL when there is no memory.
+static uint64_t *_Nullable seen_word(
+    LifelineJSONParser *parser, SeenFields *seen, const LifelineMessageTable *table, size_t index) {
+    if (seen->others == NULL) {
+        size_t size = (table->field_count - 1) / 64 * sizeof(uint64_t);
+        seen->others = lifeline_arena_allocate(parser->arena, size);
+        if (seen->others == NULL) return NULL;
+        memset(seen->others, 0, size);
     }
-    uint64_t bit = UINT64_C(1) << index % 64;
-    if ((words[index / 64] & bit) != 0) return lifeline_json_fail(parser, LIFELINE_DUPLICATE_FIELD);
-    words[index / 64] |= bit;
-    return true;
+    return &seen->others[index / 64 - 1];
 }
 
-static bool parse_known_member(
-    LifelineJSONParser *parser, const LifelineMessageTable *table, void *message, uint32_t index, SeenFields *seen,
-    uint32_t *guess) {
-    *guess = index + 1;
-    const LifelineField *field = &table->fields[index];
-    bool parsed = note_field(parser, seen, table, index) && parse_field(parser, field, message);
-    return parsed || lifeline_json_fail_in(parser, table, field->number);
+// Notes that a field has come; fails when it came before.
+static inline bool note_field(
+    LifelineJSONParser *parser, SeenFields *seen, const LifelineMessageTable *table, size_t index) {
+    uint64_t *word = index < 64 ? &seen->first : seen_word(parser, seen, table, index);
+    if (word == NULL) return lifeline_json_fail(parser, LIFELINE_OUT_OF_MEMORY);
+    uint64_t bit = UINT64_C(1) << index % 64;
+    if ((*word & bit) != 0) return lifeline_json_fail(parser, LIFELINE_DUPLICATE_FIELD);
+    *word |= bit;
+    return true;
 }
 
 // Reads the value of a key in brackets as an extension; `*found` is false when it is not known as one.
@@ -539,31 +562,46 @@ static bool parse_extension(
     return parsed || lifeline_json_fail_in(parser, table, field->number);
 }
 
-static bool parse_member(
-    LifelineJSONParser *parser, const LifelineMessageTable *table, void *message, bool is_in_any, SeenFields *seen,
-    uint32_t *guess) {
+// Reads any key. `*index` is that of the field whose value comes next; -1 when the member has been read, as it is none
+// of a field.
+__attribute__((noinline)) static bool parse_any_key(
+    LifelineJSONParser *parser, const LifelineMessageTable *table, bool is_in_any, SeenFields *seen, int64_t *index) {
     LifelineJSONString key;
-    lifeline_json_skip_space(&parser->input);
     const uint8_t *place = parser->input.next;
-    if (take_key(&parser->input, table, *guess)) return parse_known_member(parser, table, message, *guess, seen, guess);
+    *index = -1;
     if (!lifeline_json_parse_key(parser, &key)) return lifeline_json_fail_in(parser, table, 0);
     if (is_in_any && lifeline_json_key_is(key, "@type")) {
         if (seen->type) return lifeline_json_fail_at(parser, LIFELINE_DUPLICATE_FIELD, place);
         seen->type = true;
         return lifeline_json_skip_value(parser);
     }
-    int64_t index = find_field(table, key, *guess);
-    if (index < 0) {
-        bool is_extension;
-        if (!parse_extension(parser, table, key, seen, &is_extension)) return false;
-        if (is_extension) return true;
-        if (parser->options->ignore_unknown_fields) {
-            return lifeline_json_skip_value(parser) || lifeline_json_fail_in(parser, table, 0);
-        }
-        lifeline_json_fail_at(parser, LIFELINE_UNKNOWN_FIELD, place);
-        return lifeline_json_fail_in(parser, table, 0);
+    *index = lifeline_find_field_by_json_name(table, key.bytes, key.count);
+    if (*index >= 0) return true;
+    bool is_extension;
+    if (!parse_extension(parser, table, key, seen, &is_extension)) return false;
+    if (is_extension) return true;
+    if (parser->options->ignore_unknown_fields) {
+        return lifeline_json_skip_value(parser) || lifeline_json_fail_in(parser, table, 0);
     }
-    return parse_known_member(parser, table, message, (uint32_t)index, seen, guess);
+    lifeline_json_fail_at(parser, LIFELINE_UNKNOWN_FIELD, place);
+    return lifeline_json_fail_in(parser, table, 0);
+}
+
+LIFELINE_ALWAYS_INLINE bool parse_member(
+    LifelineJSONParser *parser, const LifelineMessageTable *table, void *message, bool is_in_any, SeenFields *seen) {
+    lifeline_json_skip_space(&parser->input);
+    int64_t index = seen->guess;
+    // Not where two fields may have a name, one has to be escaped, or one may be "@type".
+    bool can_guess = (table->flags & LIFELINE_MESSAGE_NEEDS_NAME_SEARCH) == 0 && !is_in_any;
+    bool is_guessed = can_guess && index < table->field_count
+                      && (take_key(&parser->input, table, (uint32_t)index)
+                          || take_some_key(&parser->input, table, &index));
+    if (!is_guessed && !parse_any_key(parser, table, is_in_any, seen, &index)) return false;
+    if (index < 0) return true;
+    seen->guess = (uint32_t)index + 1;
+    const LifelineField *field = &table->fields[index];
+    bool parsed = note_field(parser, seen, table, (size_t)index) && parse_field(parser, field, message);
+    return parsed || lifeline_json_fail_in(parser, table, field->number);
 }
 
 bool lifeline_json_parse_fields(
@@ -573,13 +611,13 @@ bool lifeline_json_parse_fields(
     parser->input.next += 1;
     bool failed = false;
     if (!lifeline_json_take(&parser->input, '}')) {
-        SeenFields seen = {.others = NULL};
-        uint32_t guess = 0;
+        SeenFields seen = {.guess = 0};
         do {
-            if (!parse_member(parser, table, message, is_in_any, &seen, &guess)) return false;
+            if (!parse_member(parser, table, message, is_in_any, &seen)) return false;
         } while (lifeline_json_continues(parser, '}', &failed));
         LifelineFailure failure;
-        if (!lifeline_write_extensions(table, message, &seen.extensions, parser->arena, &failure)) {
+        bool has_extensions = seen.extensions.count > 0;
+        if (has_extensions && !lifeline_write_extensions(table, message, &seen.extensions, parser->arena, &failure)) {
             lifeline_json_fail(parser, failure.status);
             failed = true;
         }
@@ -609,8 +647,7 @@ bool lifeline_json_parse(
     const uint8_t *start = bytes;
     *failure = (LifelineFailure){.status = LIFELINE_OK};
     LifelineJSONParser parser = {
-        .input = {.next = start + *offset, .end = start + count},
-        .bytes = start,
+        .input = {.start = start, .next = start + *offset, .end = start + count},
         .arena = arena,
         .options = options,
         .failure = failure,

@@ -10,7 +10,6 @@ LIFELINE_ASSUME_NONNULL_BEGIN
 // One call of lifeline_json_parse.
 typedef struct LifelineJSONParser {
     LifelineJSONInput input;
-    const uint8_t *_Nullable bytes;  // the start of the whole input
     LifelineArena *arena;
     const LifelineJSONParseOptions *options;
     LifelineFailure *failure;
@@ -49,7 +48,11 @@ static inline bool lifeline_json_expect(LifelineJSONParser *parser, char byte) {
 
 // Behind an element of an object or array: whether another one follows. Fails when neither a comma nor `end` does:
 // then `*failed` is set.
-bool lifeline_json_continues(LifelineJSONParser *parser, char end, bool *failed);
+static inline bool lifeline_json_continues(LifelineJSONParser *parser, char end, bool *failed) {
+    if (lifeline_json_take(&parser->input, ',')) return true;
+    *failed = !lifeline_json_expect(parser, end);
+    return false;
+}
 
 // Goes one object or array deeper; the caller raises the depth again.
 static inline bool lifeline_json_enter(LifelineJSONParser *parser) {

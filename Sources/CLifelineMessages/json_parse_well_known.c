@@ -106,7 +106,7 @@ static bool parse_time(
     lifeline_json_skip_space(&parser->input);
     const uint8_t *place = parser->input.next;
     if (!lifeline_json_parse_string(parser, &text)) return false;
-    LifelineJSONInput input = {.next = text.bytes, .end = text.bytes + text.count};
+    LifelineJSONInput input = {.start = text.bytes, .next = text.bytes, .end = text.bytes + text.count};
     int64_t seconds;
     int32_t nanoseconds;
     LifelineStatus status = read(&input, &seconds, &nanoseconds);

@@ -3,7 +3,7 @@
 
 #include "content.h"
 #include "fields.h"
-#include "json_scan.h"
+#include "json_blocks.h"
 #include "utf8.h"
 
 // MARK: Strings
@@ -12,12 +12,12 @@
 // them is added to `all_bits`.
 static inline size_t plain_prefix(const uint8_t *bytes, size_t count, uint8_t *all_bits) {
     size_t length = count < 16 ? count : 16;
-#if defined(__SSE2__)
-    if (count >= 16) {
-        __m128i sixteen = _mm_loadu_si128((const __m128i *)(const void *)bytes);
-        uint32_t special = lifeline_json_special(sixteen);
-        *all_bits |= (uint8_t)(_mm_movemask_epi8(sixteen) != 0 ? 0x80 : 0);
-        return special == 0 ? 16 : (size_t)__builtin_ctz(special);
+#if defined(LIFELINE_JSON_BLOCKS)
+    if (count >= LIFELINE_JSON_BLOCK) {
+        LifelineJSONBlock block = lifeline_json_block(bytes);
+        uint64_t special = lifeline_json_special(block);
+        *all_bits |= lifeline_json_is_ascii(block) ? 0 : 0x80;
+        return special == 0 ? LIFELINE_JSON_BLOCK : lifeline_json_first(special);
     }
 #endif
     for (size_t index = 0; index < length; index += 1) {

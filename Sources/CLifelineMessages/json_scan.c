@@ -3,19 +3,14 @@
 #include "numbers.h"
 #include "utf8.h"
 
-// MARK: Strings
-
-// The first byte from `next` on that does not stand for itself in a string, or the end.
-static const uint8_t *skip_plain(const uint8_t *next, const uint8_t *end) {
-#if defined(__SSE2__)
-    for (; end - next >= 16; next += 16) {
-        uint32_t special = lifeline_json_special(_mm_loadu_si128((const __m128i *)(const void *)next));
-        if (special != 0) return next + __builtin_ctz(special);
+void lifeline_json_skip_spaces(LifelineJSONInput *input) {
+    for (; input->next != input->end; input->next += 1) {
+        uint8_t byte = *input->next;
+        if (byte != ' ' && byte != '\n' && byte != '\r' && byte != '\t') return;
     }
-#endif
-    while (next != end && lifeline_json_is_plain(*next)) next += 1;
-    return next;
 }
+
+// MARK: Strings
 
 static int hexadecimal_digit(uint8_t byte) {
     if (byte >= '0' && byte <= '9') return byte - '0';
@@ -62,13 +57,13 @@ static int32_t read_escape(const uint8_t **next, const uint8_t *end) {
     return 0x10000 + (high - 0xD800) * 0x400 + (low - 0xDC00);
 }
 
-bool lifeline_json_read_string(LifelineJSONInput *input, LifelineJSONString *string) {
-    if (lifeline_json_peek(input) != '"') return false;
+bool lifeline_json_read_any_string(LifelineJSONInput *input, LifelineJSONString *string) {
     const uint8_t *start = input->next + 1;
     const uint8_t *next = start;
+    bool is_ascii = true;
     string->has_escapes = false;
     while (true) {
-        next = skip_plain(next, input->end);
+        next = lifeline_json_skip_plain(input->start, next, input->end, &is_ascii);
         input->next = next;
         if (next == input->end || *next < 0x20) return false;
         if (*next == '"') break;
@@ -78,6 +73,8 @@ bool lifeline_json_read_string(LifelineJSONInput *input, LifelineJSONString *str
     }
     string->bytes = start;
     string->count = (size_t)(next - start);
+    input->next = start;
+    if (!is_ascii && !lifeline_is_utf8(start, string->count)) return false;
     input->next = next + 1;
     return true;
 }
@@ -86,8 +83,9 @@ size_t lifeline_json_unescape(LifelineJSONString string, uint8_t *place) {
     uint8_t *start = place;
     const uint8_t *next = string.bytes;
     const uint8_t *end = next + string.count;
+    bool is_ascii;
     while (next != end) {
-        const uint8_t *special = skip_plain(next, end);
+        const uint8_t *special = lifeline_json_skip_plain(string.bytes, next, end, &is_ascii);
         size_t count = (size_t)(special - next);
         memcpy(place, next, count);
         place += count;

@@ -4,16 +4,15 @@
 
 #include <string.h>
 
+#include "json_blocks.h"
+#include "json_digits.h"
 #include "lifeline_json.h"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 LIFELINE_ASSUME_NONNULL_BEGIN
 
-// A position in JSON text, which is UTF-8.
+// A position in JSON text.
 typedef struct LifelineJSONInput {
+    const uint8_t *_Nullable start;
     const uint8_t *_Nullable next;
     const uint8_t *_Nullable end;
 } LifelineJSONInput;
@@ -34,12 +33,11 @@ typedef struct LifelineJSONNumber {
     int64_t exponent;
 } LifelineJSONNumber;
 
+// Passes over what may stand between tokens.
+void lifeline_json_skip_spaces(LifelineJSONInput *input);
+
 static inline void lifeline_json_skip_space(LifelineJSONInput *input) {
-    while (input->next != input->end) {
-        uint8_t byte = *input->next;
-        if (byte > ' ' || (byte != ' ' && byte != '\n' && byte != '\r' && byte != '\t')) return;
-        input->next += 1;
-    }
+    if (input->next != input->end && *input->next <= ' ') lifeline_json_skip_spaces(input);
 }
 
 // The next byte that is no space; 0 at the end.
@@ -64,28 +62,45 @@ static inline bool lifeline_json_take_literal(LifelineJSONInput *input, const ch
     return true;
 }
 
-// Whether a byte stands for itself in a string.
-static inline bool lifeline_json_is_plain(uint8_t byte) { return byte >= 0x20 && byte != '"' && byte != '\\'; }
+// Reads a string, whose quote comes next. Escapes and UTF-8 are checked as well. On failure the position is where it is
+// wrong, or the start of a string that is not UTF-8.
+bool lifeline_json_read_any_string(LifelineJSONInput *input, LifelineJSONString *string);
 
-#if defined(__SSE2__)
-// A bit for each of sixteen bytes that does not.
-static inline uint32_t lifeline_json_special(__m128i sixteen) {
-    __m128i quote = _mm_cmpeq_epi8(sixteen, _mm_set1_epi8('"'));
-    __m128i backslash = _mm_cmpeq_epi8(sixteen, _mm_set1_epi8('\\'));
-    // Without a sign: the smaller of a control character and 0x1F is itself.
-    __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(sixteen, _mm_set1_epi8(0x1F)), sixteen);
-    return (uint32_t)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, backslash), control));
+static inline bool lifeline_json_read_string(LifelineJSONInput *input, LifelineJSONString *string) {
+    const uint8_t *start = input->next + 1;
+    bool is_ascii = true;
+    const uint8_t *end = lifeline_json_skip_plain(input->start, start, input->end, &is_ascii);
+    // Most strings are ASCII without escapes.
+    if (!is_ascii || end == input->end || *end != '"') return lifeline_json_read_any_string(input, string);
+    *string = (LifelineJSONString){.bytes = start, .count = (size_t)(end - start)};
+    input->next = end + 1;
+    return true;
 }
-#endif
-
-// Reads a string, whose quote comes next. Escapes are checked as well. On failure the position is where it is wrong.
-bool lifeline_json_read_string(LifelineJSONInput *input, LifelineJSONString *string);
 
 // Writes the string without escapes to `place`, which has room for `string.count` bytes. Returns how many it wrote.
 size_t lifeline_json_unescape(LifelineJSONString string, uint8_t *place);
 
 // Reads a number. On failure the position is where it is wrong.
 bool lifeline_json_read_number(LifelineJSONInput *input, LifelineJSONNumber *number);
+
+// Reads an integer of at most 64 bits as it usually stands: digits, perhaps in quotes. False when something else comes
+// next, which may be the same number in another form: then it has only passed over space.
+static inline bool lifeline_json_read_integer(LifelineJSONInput *input, bool *is_negative, uint64_t *absolute) {
+    lifeline_json_skip_space(input);
+    const uint8_t *next = input->next;
+    const uint8_t *end = input->end;
+    if (end - next < 3) return false;
+    bool is_quoted = *next == '"';
+    next += is_quoted;
+    *is_negative = *next == '-';
+    next += *is_negative;
+    const uint8_t *first = next;
+    next = lifeline_read_digits(next, end, absolute);
+    if (next == NULL || next == first || next == end || (*first == '0' && next != first + 1)) return false;
+    bool is_all = is_quoted ? *next == '"' : *next != '.' && (*next | 0x20) != 'e';
+    if (is_all) input->next = next + is_quoted;
+    return is_all;
+}
 
 // The number as an integer; false when it is none, or its absolute value has more than 64 bits.
 bool lifeline_json_integer(LifelineJSONNumber number, uint64_t *absolute);

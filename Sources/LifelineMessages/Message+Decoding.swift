@@ -220,7 +220,9 @@ extension UnsafePointer<_MessageTable> {
 }
 
 /// Calls `body` with the memory of `bytes`, copied first if it is not contiguous.
-@usableFromInline package func withContiguousBytes<Result>(
+///
+/// Inlinable, for calls of generic code that is not specialized take as long as decoding a small message.
+@inlinable package func withContiguousBytes<Result>(
     of bytes: some Sequence<UInt8>,
     _ body: (UnsafeRawBufferPointer) throws(MessageError) -> Result
 ) throws(MessageError) -> Result {

@@ -75,9 +75,7 @@ extension TableMessage {
         partial: Bool,
         options: JSONDecodingOptions
     ) throws(MessageError) {
-        var reader = try JSONReader(bytes, as: table)
-        let (storage, fields) = try reader.messageInStorage(options)
-        try reader.end()
+        let (storage, fields) = try _MessageStorage.parse(json: bytes, as: table, options)
         self.init(table, storage, fields)
         if !partial { try requireInitialized() }
     }

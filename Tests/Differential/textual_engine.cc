@@ -128,10 +128,6 @@ Parsed parse_text(
     TextualFormat format, const LifelineMessageTable *table, std::string_view text, const ParseSettings &settings) {
     Parsed parsed;
     auto bytes = exact_copy(text, 0);
-    if (format == TextualFormat::json && !lifeline_json_is_utf8(bytes.get(), text.size())) {
-        parsed.status = LIFELINE_INVALID_UTF8;
-        return parsed;
-    }
     Arena arena(settings.budget);
     void *message = lifeline_message_create(table, arena.get());
     if (message == nullptr) {
@@ -142,6 +138,11 @@ Parsed parse_text(
     size_t offset = 0;
     bool accepted = parse_into(
         format, table, message, bytes.get(), text.size(), offset, arena, settings, failure);
+    if (format == TextualFormat::json && !lifeline_json_is_utf8(bytes.get(), text.size())) {
+        if (accepted && only_spaces_follow(text, offset)) parsed.broken_law = "what is not UTF-8 is refused";
+        parsed.status = LIFELINE_INVALID_UTF8;
+        return parsed;
+    }
     size_t limit = settings.budget * size_t{LIFELINE_ARENA_UNIT};
     if (lifeline_arena_block_bytes(arena.get()) > limit) parsed.broken_law = "the budget bounds the memory";
     if (!accepted) {

@@ -61,7 +61,8 @@ typedef struct LifelineJSONParseOptions {
 bool lifeline_json_is_utf8(const void *_Nullable bytes, size_t count);
 
 // Parses the JSON value that begins at `*offset`, perhaps behind spaces, into `message`, in which every field is
-// absent. The offset is behind the value afterwards. The bytes must be UTF-8; nothing refers to them afterwards.
+// absent. The offset is behind the value afterwards, and nothing refers to the bytes. A value that is not UTF-8 is
+// refused, with any status: lifeline_json_is_utf8 tells whether that is the reason.
 //
 // The arena's budget bounds the memory. The cost is linear in the number of bytes, and n log n for entries of maps that
 // arrive unsorted. Recurses as deep as the options allow. On failure `message` holds a valid, unspecified part of the

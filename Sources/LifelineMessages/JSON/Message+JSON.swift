@@ -45,12 +45,12 @@ extension Message {
         partial: Bool = false,
         options: JSONDecodingOptions = JSONDecodingOptions()
     ) throws(MessageError) {
-        self = try withContiguousBytes(of: bytes) { (bytes) throws(MessageError) in
-            var reader = try JSONReader(bytes, as: Self._table)
-            let message: Self = try reader.message(options)
-            try reader.end()
-            return message
+        let (storage, message) = try withContiguousBytes(of: bytes) { (bytes) throws(MessageError) in
+            try _MessageStorage.parse(json: bytes, as: Self._table, options)
         }
+        self.init(
+            _message: _MessageReference(storage: storage, fields: message.assumingMemoryBound(to: _Fields.self))
+        )
         if !partial { try _requireInitialized() }
     }
 }
@@ -123,17 +123,17 @@ extension Message {
         options: JSONDecodingOptions = JSONDecodingOptions()
     ) throws(MessageError) -> [Self] {
         try withContiguousBytes(of: bytes) { (bytes) throws(MessageError) in
-            var reader = try JSONReader(bytes, as: _table)
-            var messages: [Self] = []
-            try reader.expect("[")
-            if !reader.take("]") {
-                repeat {
-                    messages.append(try reader.oneOfMany(options, partial: partial))
-                } while reader.take(",")
-                try reader.expect("]")
+            try JSONReader.read(bytes, as: _table) { (reader) throws(MessageError) in
+                var messages: [Self] = []
+                try reader.expect("[")
+                if !reader.take("]") {
+                    repeat {
+                        messages.append(try reader.oneOfMany(options, partial: partial))
+                    } while reader.take(",")
+                    try reader.expect("]")
+                }
+                return messages
             }
-            try reader.end()
-            return messages
         }
     }
 
@@ -145,10 +145,11 @@ extension Message {
         options: JSONDecodingOptions = JSONDecodingOptions()
     ) throws(MessageError) -> [Self] {
         try withContiguousBytes(of: text.utf8) { (bytes) throws(MessageError) in
-            var reader = try JSONReader(bytes, as: _table)
-            var messages: [Self] = []
-            while !reader.isAtEnd { messages.append(try reader.oneOfMany(options, partial: partial)) }
-            return messages
+            try JSONReader.read(bytes, as: _table) { (reader) throws(MessageError) in
+                var messages: [Self] = []
+                while !reader.isAtEnd { messages.append(try reader.oneOfMany(options, partial: partial)) }
+                return messages
+            }
         }
     }
 }
@@ -230,27 +231,51 @@ private struct JSONText: ~Copyable {
 
 // MARK: - Parsing
 
+extension _MessageStorage {
+    /// The same for every type of message.
+    @usableFromInline static func parse(
+        json bytes: UnsafeRawBufferPointer,
+        as table: UnsafePointer<_MessageTable>,
+        _ options: JSONDecodingOptions
+    ) throws(MessageError) -> (_MessageStorage, UnsafeMutableRawPointer) {
+        try JSONReader.read(bytes, as: table) { (reader) throws(MessageError) in
+            try reader.messageInStorage(options)
+        }
+    }
+}
+
 /// Reads messages from JSON, one after the other.
-@usableFromInline struct JSONReader {
+private struct JSONReader {
     private let bytes: UnsafeRawBufferPointer
     private let table: UnsafePointer<_MessageTable>
     private var offset = 0
     /// How many bytes the messages may take; nil before the first one.
     private var budget: Int?
 
-    /// - Parameter table: that of the messages.
-    @usableFromInline init(_ bytes: UnsafeRawBufferPointer, as table: UnsafePointer<_MessageTable>) throws(MessageError)
-    {
+    private init(_ bytes: UnsafeRawBufferPointer, as table: UnsafePointer<_MessageTable>) {
         self.bytes = bytes
         self.table = table
-        guard bytes.count <= Int(Int32.max) else { throw MessageError(tooLarge: table) }
-        guard lifeline_json_is_utf8(bytes.baseAddress, bytes.count) else { throw error(LIFELINE_INVALID_UTF8) }
     }
 
-    /// The next message, whose type must be that of the table.
-    @inlinable mutating func message<M: Message>(_ options: JSONDecodingOptions) throws(MessageError) -> M {
-        let (storage, message) = try messageInStorage(options)
-        return M(_message: _MessageReference(storage: storage, fields: message.assumingMemoryBound(to: M._Fields.self)))
+    /// What `body` reads, which has to be all of the text.
+    ///
+    /// - Parameter table: that of the messages.
+    static func read<Result>(
+        _ bytes: UnsafeRawBufferPointer,
+        as table: UnsafePointer<_MessageTable>,
+        _ body: (inout JSONReader) throws(MessageError) -> Result
+    ) throws(MessageError) -> Result {
+        guard bytes.count <= Int(Int32.max) else { throw MessageError(tooLarge: table) }
+        var reader = JSONReader(bytes, as: table)
+        do throws(MessageError) {
+            let result = try body(&reader)
+            if !reader.isAtEnd { throw reader.error(LIFELINE_SYNTAX) }
+            return result
+        } catch {
+            // Strings are checked when they are read, and elsewhere there is only ASCII: so it was not looked at first.
+            if lifeline_json_is_utf8(bytes.baseAddress, bytes.count) { throw error }
+            throw JSONReader(bytes, as: table).error(LIFELINE_INVALID_UTF8)
+        }
     }
 
     /// The next message of several.
@@ -265,7 +290,7 @@ private struct JSONText: ~Copyable {
         return result
     }
 
-    @usableFromInline mutating func messageInStorage(
+    mutating func messageInStorage(
         _ options: JSONDecodingOptions,
         isOneOfMany: Bool = false
     ) throws(MessageError) -> (_MessageStorage, UnsafeMutableRawPointer) {
@@ -273,8 +298,8 @@ private struct JSONText: ~Copyable {
         var offset = offset
         var budget = budget ?? _MessageStorage.byteBudget(forTextOf: bytes.count, limit: options.memoryLimit)
         defer { (self.offset, self.budget) = (offset, budget) }
-        // About half of text is names and punctuation, which take nothing. The size of one of many is unknown.
-        let expected = isOneOfMany ? 64 : min((bytes.count - offset) / 2, 4_096)
+        // Names and punctuation take nothing, but structs take about as much. The size of one of many is unknown.
+        let expected = isOneOfMany ? 64 : min(bytes.count, 4_096)
         return try _MessageStorage.created(as: table, expecting: expected, in: .json, within: &budget) {
             arena,
             message,
@@ -302,10 +327,6 @@ private struct JSONText: ~Copyable {
 
     mutating func expect(_ character: Unicode.Scalar) throws(MessageError) {
         if !take(character) { throw error(LIFELINE_SYNTAX) }
-    }
-
-    @usableFromInline mutating func end() throws(MessageError) {
-        if !isAtEnd { throw error(LIFELINE_SYNTAX) }
     }
 
     private mutating func skipSpace() {

@@ -18,7 +18,7 @@ typedef struct FuzzTextualOptions {
 } FuzzTextualOptions;
 
 typedef struct FuzzFormat {
-    // Whether the format allows these bytes at all.
+    // Whether the format allows these bytes at all; parsing has to refuse others.
     bool (*is_text)(const uint8_t *bytes, size_t count);
     // Parses all of the bytes into `message`.
     bool (*parse)(FuzzMessage *message, const uint8_t *bytes, size_t count, const FuzzTextualOptions *options);
