@@ -3,6 +3,7 @@
 #include "json_parse.h"
 
 #include "array.h"
+#include "base64.h"
 #include "extensions.h"
 #include "map_order.h"
 #include "lifeline_names.h"
@@ -226,38 +227,6 @@ static bool parse_text(LifelineJSONParser *parser, void *value) {
     return true;
 }
 
-// The six bits of the letters of both alphabets of Base64 (RFC 4648), and one more, so that 0 is no letter.
-static const uint8_t base64_letters[256] = {
-    ['A'] = 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89,
-    ['a'] = 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112,
-    113, 114, 115,
-    ['0'] = 116, 117, 118, 119, 120, 121, 122, 123, 124, 125,
-    ['+'] = 126, ['-'] = 126, ['/'] = 127, ['_'] = 127,
-};
-
-// Decodes Base64 without its padding. Returns how many bytes there are, or -1.
-static int64_t decode_base64(const uint8_t *text, size_t count, uint8_t *place) {
-    uint8_t *start = place;
-    for (; count >= 4; text += 4, count -= 4) {
-        uint32_t first = base64_letters[text[0]], second = base64_letters[text[1]];
-        uint32_t third = base64_letters[text[2]], fourth = base64_letters[text[3]];
-        if ((first & second & third & fourth & 64) == 0) return -1;
-        uint32_t three = (first & 63) << 18 | (second & 63) << 12 | (third & 63) << 6 | (fourth & 63);
-        *place++ = (uint8_t)(three >> 16);
-        *place++ = (uint8_t)(three >> 8);
-        *place++ = (uint8_t)three;
-    }
-    if (count == 0) return place - start;
-    if (count == 1) return -1;
-    uint32_t first = base64_letters[text[0]], second = base64_letters[text[1]];
-    uint32_t third = count == 3 ? base64_letters[text[2]] : 64;
-    if ((first & second & third & 64) == 0) return -1;
-    uint32_t two = (first & 63) << 10 | (second & 63) << 4 | (third & 63) >> 2;
-    *place++ = (uint8_t)(two >> 8);
-    if (count == 3) *place++ = (uint8_t)two;
-    return place - start;
-}
-
 static bool parse_bytes(LifelineJSONParser *parser, void *value) {
     LifelineJSONString text;
     lifeline_json_skip_space(&parser->input);
@@ -273,7 +242,7 @@ static bool parse_bytes(LifelineJSONParser *parser, void *value) {
     }
     uint8_t *memory = lifeline_arena_allocate(parser->arena, count / 4 * 3 + 3);
     if (memory == NULL) return lifeline_json_fail_at(parser, LIFELINE_OUT_OF_MEMORY, place);
-    int64_t decoded = decode_base64(text.bytes, count, memory);
+    int64_t decoded = lifeline_decode_base64(text.bytes, count, memory);
     if (decoded < 0) return lifeline_json_fail_at(parser, LIFELINE_WRONG_KIND, place);
     lifeline_arena_resize_last(parser->arena, memory, count / 4 * 3 + 3, (size_t)decoded);
     lifeline_store_bytes(value, memory, (size_t)decoded);

@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-#if defined(__x86_64__) || defined(__aarch64__)
-#define LIFELINE_MAY_HAVE_VECTORS 1
+#include "vectors.h"
+
+#if defined(LIFELINE_MAY_HAVE_VECTORS)
 #include "utf8_vectors.h"
 #endif
 

@@ -1,6 +1,5 @@
-// Checks UTF-8 sixteen bytes at a time, on x86 processors with SSSE3 (all since 2006) and on 64-bit Arm: the algorithm
-// of Keiser and Lemire, "Validating UTF-8 in less than one instruction per byte" (2021),
-// https://arxiv.org/abs/2010.03090.
+// Checks UTF-8 sixteen bytes at a time: the algorithm of Keiser and Lemire, "Validating UTF-8 in less than one
+// instruction per byte" (2021), https://arxiv.org/abs/2010.03090.
 //
 // Three half bytes decide whether two neighbouring bytes may stand in their order: both halves of the first and the
 // upper half of the second. A table for each half says, as a set of bits, which errors it allows for. There is an error
@@ -9,62 +8,7 @@
 #ifndef LIFELINE_UTF8_VECTORS_H
 #define LIFELINE_UTF8_VECTORS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-typedef uint8_t LifelineVector __attribute__((vector_size(16)));
-
-// MARK: Instructions of each processor
-
-#if defined(__x86_64__)
-
-#include <tmmintrin.h>
-
-#define LIFELINE_VECTOR __attribute__((target("ssse3")))
-
-static inline bool lifeline_has_vectors(void) {
-    return __builtin_cpu_supports("ssse3");
-}
-
-// The bytes that stand `count` before those of `block`, where `previous` stands before it.
-#define LIFELINE_BYTES_BEFORE(count, block, previous) \
-    ((LifelineVector)_mm_alignr_epi8((__m128i)(block), (__m128i)(previous), 16 - (count)))
-
-// For each byte, which is below 16, the one of `table` at that place.
-LIFELINE_VECTOR static inline LifelineVector lifeline_look_up(LifelineVector table, LifelineVector places) {
-    return (LifelineVector)_mm_shuffle_epi8((__m128i)table, (__m128i)places);
-}
-
-// Differences below zero are zero.
-LIFELINE_VECTOR static inline LifelineVector lifeline_subtract(LifelineVector left, LifelineVector right) {
-    return (LifelineVector)_mm_subs_epu8((__m128i)left, (__m128i)right);
-}
-
-#else
-
-#include <arm_neon.h>
-
-#define LIFELINE_VECTOR
-
-static inline bool lifeline_has_vectors(void) {
-    return true;
-}
-
-#define LIFELINE_BYTES_BEFORE(count, block, previous) ((LifelineVector)vextq_u8(previous, block, 16 - (count)))
-
-static inline LifelineVector lifeline_look_up(LifelineVector table, LifelineVector places) {
-    return vqtbl1q_u8(table, places);
-}
-
-static inline LifelineVector lifeline_subtract(LifelineVector left, LifelineVector right) {
-    return vqsubq_u8(left, right);
-}
-
-#endif
-
-// MARK: The algorithm
+#include "vectors.h"
 
 enum {
     TOO_SHORT = 1 << 0,       // a lead byte, and no continuation
