@@ -7,8 +7,8 @@ public import LifelineMessages
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// The version number of protocol compiler.
-@frozen public struct Google_Protobuf_Compiler_Version: LifelineMessages.Message {
-    @inlinable public var major: Int32 {
+public struct Google_Protobuf_Compiler_Version: LifelineMessages.Message {
+    public var major: Int32 {
         get { _message.pointee.has_major != 0 ? _message.pointee.major : 0 }
         set {
             let fields = _mutableFields()
@@ -17,11 +17,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `major` is set.
-    @inlinable public var hasMajor: Bool { _message.pointee.has_major != 0 }
+    public var hasMajor: Bool { _message.pointee.has_major != 0 }
     /// Forgets `major`; it then reads as its default.
-    @inlinable public mutating func clearMajor() { _mutableFields().pointee.has_major = 0 }
+    public mutating func clearMajor() { _mutableFields().pointee.has_major = 0 }
 
-    @inlinable public var minor: Int32 {
+    public var minor: Int32 {
         get { _message.pointee.has_minor != 0 ? _message.pointee.minor : 0 }
         set {
             let fields = _mutableFields()
@@ -30,11 +30,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `minor` is set.
-    @inlinable public var hasMinor: Bool { _message.pointee.has_minor != 0 }
+    public var hasMinor: Bool { _message.pointee.has_minor != 0 }
     /// Forgets `minor`; it then reads as its default.
-    @inlinable public mutating func clearMinor() { _mutableFields().pointee.has_minor = 0 }
+    public mutating func clearMinor() { _mutableFields().pointee.has_minor = 0 }
 
-    @inlinable public var patch: Int32 {
+    public var patch: Int32 {
         get { _message.pointee.has_patch != 0 ? _message.pointee.patch : 0 }
         set {
             let fields = _mutableFields()
@@ -43,56 +43,56 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `patch` is set.
-    @inlinable public var hasPatch: Bool { _message.pointee.has_patch != 0 }
+    public var hasPatch: Bool { _message.pointee.has_patch != 0 }
     /// Forgets `patch`; it then reads as its default.
-    @inlinable public mutating func clearPatch() { _mutableFields().pointee.has_patch = 0 }
+    public mutating func clearPatch() { _mutableFields().pointee.has_patch = 0 }
 
     /// A suffix for alpha, beta or rc release, e.g., "alpha-1", "rc2". It should
     /// be empty for mainline stable releases.
-    @inlinable public var suffix: String {
+    public var suffix: String {
         get { _message.pointee.has_suffix != 0 ? _message.string(_message.pointee.suffix) : "" }
         set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Whether `suffix` is set.
-    @inlinable public var hasSuffix: Bool { _message.pointee.has_suffix != 0 }
+    public var hasSuffix: Bool { _message.pointee.has_suffix != 0 }
     /// Forgets `suffix`; it then reads as its default.
-    @inlinable public mutating func clearSuffix() { _mutableFields().pointee.has_suffix = 0 }
+    public mutating func clearSuffix() { _mutableFields().pointee.has_suffix = 0 }
     /// Calls `body` with the text of `suffix`, without a copy.
-    @inlinable public func withSuffixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSuffixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_suffix != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.suffix, body)
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__Compiler__Version
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__compiler__version__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__compiler__version__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// An encoded CodeGeneratorRequest is written to the plugin's stdin.
-@frozen public struct Google_Protobuf_Compiler_CodeGeneratorRequest: LifelineMessages.Message {
+public struct Google_Protobuf_Compiler_CodeGeneratorRequest: LifelineMessages.Message {
     /// The .proto files that were explicitly listed on the command-line.  The
     /// code generator should generate code only for these files.  Each file's
     /// descriptor will be included in proto_file, below.
-    @inlinable public var fileToGenerate: LifelineMessages.RepeatedField<String> {
+    public var fileToGenerate: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.file_to_generate, count: _message.pointee.n_file_to_generate) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     /// The generator parameter passed on the command-line.
-    @inlinable public var parameter: String {
+    public var parameter: String {
         get { _message.pointee.has_parameter != 0 ? _message.string(_message.pointee.parameter) : "" }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `parameter` is set.
-    @inlinable public var hasParameter: Bool { _message.pointee.has_parameter != 0 }
+    public var hasParameter: Bool { _message.pointee.has_parameter != 0 }
     /// Forgets `parameter`; it then reads as its default.
-    @inlinable public mutating func clearParameter() { _mutableFields().pointee.has_parameter = 0 }
+    public mutating func clearParameter() { _mutableFields().pointee.has_parameter = 0 }
     /// Calls `body` with the text of `parameter`, without a copy.
-    @inlinable public func withParameterUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withParameterUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_parameter != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.parameter, body)
     }
@@ -116,42 +116,42 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     ///
     /// Type names of fields and extensions in the FileDescriptorProto are always
     /// fully qualified.
-    @inlinable public var protoFile: LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto> {
+    public var protoFile: LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto>(_in: _message, _message.pointee.proto_file, count: _message.pointee.n_proto_file) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     /// File descriptors with all options, including source-retention options.
     /// These descriptors are only provided for the files listed in
     /// files_to_generate.
-    @inlinable public var sourceFileDescriptors: LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto> {
+    public var sourceFileDescriptors: LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto>(_in: _message, _message.pointee.source_file_descriptors, count: _message.pointee.n_source_file_descriptors) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     /// The version number of protocol compiler.
-    @inlinable public var compilerVersion: Google_Protobuf_Compiler_Version {
+    public var compilerVersion: Google_Protobuf_Compiler_Version {
         _read { yield Google_Protobuf_Compiler_Version(_reading: _message.pointee.compiler_version, in: _message) }
         set { _message[message: 2, of: Self._table] = newValue }
-        _modify { yield &_message[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `compilerVersion` is set.
-    @inlinable public var hasCompilerVersion: Bool { _message.pointee.compiler_version != nil }
+    public var hasCompilerVersion: Bool { _message.pointee.compiler_version != nil }
     /// Forgets `compilerVersion`; it then reads as its default.
-    @inlinable public mutating func clearCompilerVersion() { _mutableFields().pointee.compiler_version = nil }
+    public mutating func clearCompilerVersion() { _mutableFields().pointee.compiler_version = nil }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__Compiler__CodeGeneratorRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__compiler__code_generator_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__compiler__code_generator_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// The plugin writes an encoded CodeGeneratorResponse to stdout.
-@frozen public struct Google_Protobuf_Compiler_CodeGeneratorResponse: LifelineMessages.Message {
+public struct Google_Protobuf_Compiler_CodeGeneratorResponse: LifelineMessages.Message {
     /// Error message.  If non-empty, code generation failed.  The plugin process
     /// should exit with status code zero even if it reports an error in this way.
     ///
@@ -160,23 +160,23 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// problem in protoc itself -- such as the input CodeGeneratorRequest being
     /// unparseable -- should be reported by writing a message to stderr and
     /// exiting with a non-zero status code.
-    @inlinable public var error: String {
+    public var error: String {
         get { _message.pointee.has_error != 0 ? _message.string(_message.pointee.error) : "" }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `error` is set.
-    @inlinable public var hasError: Bool { _message.pointee.has_error != 0 }
+    public var hasError: Bool { _message.pointee.has_error != 0 }
     /// Forgets `error`; it then reads as its default.
-    @inlinable public mutating func clearError() { _mutableFields().pointee.has_error = 0 }
+    public mutating func clearError() { _mutableFields().pointee.has_error = 0 }
     /// Calls `body` with the text of `error`, without a copy.
-    @inlinable public func withErrorUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withErrorUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_error != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.error, body)
     }
 
     /// A bitmask of supported features that the code generator supports.
     /// This is a bitwise "or" of values from the Feature enum.
-    @inlinable public var supportedFeatures: UInt64 {
+    public var supportedFeatures: UInt64 {
         get { _message.pointee.has_supported_features != 0 ? _message.pointee.supported_features : 0 }
         set {
             let fields = _mutableFields()
@@ -185,15 +185,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `supportedFeatures` is set.
-    @inlinable public var hasSupportedFeatures: Bool { _message.pointee.has_supported_features != 0 }
+    public var hasSupportedFeatures: Bool { _message.pointee.has_supported_features != 0 }
     /// Forgets `supportedFeatures`; it then reads as its default.
-    @inlinable public mutating func clearSupportedFeatures() { _mutableFields().pointee.has_supported_features = 0 }
+    public mutating func clearSupportedFeatures() { _mutableFields().pointee.has_supported_features = 0 }
 
     /// The minimum edition this plugin supports.  This will be treated as an
     /// Edition enum, but we want to allow unknown values.  It should be specified
     /// according the edition enum value, *not* the edition number.  Only takes
     /// effect for plugins that have FEATURE_SUPPORTS_EDITIONS set.
-    @inlinable public var minimumEdition: Int32 {
+    public var minimumEdition: Int32 {
         get { _message.pointee.has_minimum_edition != 0 ? _message.pointee.minimum_edition : 0 }
         set {
             let fields = _mutableFields()
@@ -202,15 +202,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `minimumEdition` is set.
-    @inlinable public var hasMinimumEdition: Bool { _message.pointee.has_minimum_edition != 0 }
+    public var hasMinimumEdition: Bool { _message.pointee.has_minimum_edition != 0 }
     /// Forgets `minimumEdition`; it then reads as its default.
-    @inlinable public mutating func clearMinimumEdition() { _mutableFields().pointee.has_minimum_edition = 0 }
+    public mutating func clearMinimumEdition() { _mutableFields().pointee.has_minimum_edition = 0 }
 
     /// The maximum edition this plugin supports.  This will be treated as an
     /// Edition enum, but we want to allow unknown values.  It should be specified
     /// according the edition enum value, *not* the edition number.  Only takes
     /// effect for plugins that have FEATURE_SUPPORTS_EDITIONS set.
-    @inlinable public var maximumEdition: Int32 {
+    public var maximumEdition: Int32 {
         get { _message.pointee.has_maximum_edition != 0 ? _message.pointee.maximum_edition : 0 }
         set {
             let fields = _mutableFields()
@@ -219,25 +219,25 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `maximumEdition` is set.
-    @inlinable public var hasMaximumEdition: Bool { _message.pointee.has_maximum_edition != 0 }
+    public var hasMaximumEdition: Bool { _message.pointee.has_maximum_edition != 0 }
     /// Forgets `maximumEdition`; it then reads as its default.
-    @inlinable public mutating func clearMaximumEdition() { _mutableFields().pointee.has_maximum_edition = 0 }
+    public mutating func clearMaximumEdition() { _mutableFields().pointee.has_maximum_edition = 0 }
 
-    @inlinable public var file: LifelineMessages.RepeatedField<Google_Protobuf_Compiler_CodeGeneratorResponse.File> {
+    public var file: LifelineMessages.RepeatedField<Google_Protobuf_Compiler_CodeGeneratorResponse.File> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Compiler_CodeGeneratorResponse.File>(_in: _message, _message.pointee.file, count: _message.pointee.n_file) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     /// Sync with code_generator.h.
-    @frozen public enum Feature: LifelineMessages.ProtobufEnum {
+    public enum Feature: LifelineMessages.ProtobufEnum {
         case none // = 0
         case proto3Optional // = 1
         case supportsEditions // = 2
 
-        @inlinable public init() { self = .none }
+        public init() { self = .none }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .none
             case 1: self = .proto3Optional
@@ -246,7 +246,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .none: 0
             case .proto3Optional: 1
@@ -258,7 +258,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// Represents a single generated file.
-    @frozen public struct File: LifelineMessages.Message {
+    public struct File: LifelineMessages.Message {
         /// The file name, relative to the output directory.  The name must not
         /// contain "." or ".." components and must be relative, not be absolute (so,
         /// the file cannot lie outside the output directory).  "/" must be used as
@@ -270,16 +270,16 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         /// files need not reside completely in memory at one time.  Note that as of
         /// this writing protoc does not optimize for this -- it will read the entire
         /// CodeGeneratorResponse before writing files to disk.
-        @inlinable public var name: String {
+        public var name: String {
             get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Whether `name` is set.
-        @inlinable public var hasName: Bool { _message.pointee.has_name != 0 }
+        public var hasName: Bool { _message.pointee.has_name != 0 }
         /// Forgets `name`; it then reads as its default.
-        @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
+        public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
         /// Calls `body` with the text of `name`, without a copy.
-        @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
             return try _message.withUTF8Span(_message.pointee.name, body)
         }
@@ -321,31 +321,31 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         /// command line.
         ///
         /// If |insertion_point| is present, |name| must also be present.
-        @inlinable public var insertionPoint: String {
+        public var insertionPoint: String {
             get { _message.pointee.has_insertion_point != 0 ? _message.string(_message.pointee.insertion_point) : "" }
             set { _message.assign(newValue, to: 1, of: Self._table) }
         }
         /// Whether `insertionPoint` is set.
-        @inlinable public var hasInsertionPoint: Bool { _message.pointee.has_insertion_point != 0 }
+        public var hasInsertionPoint: Bool { _message.pointee.has_insertion_point != 0 }
         /// Forgets `insertionPoint`; it then reads as its default.
-        @inlinable public mutating func clearInsertionPoint() { _mutableFields().pointee.has_insertion_point = 0 }
+        public mutating func clearInsertionPoint() { _mutableFields().pointee.has_insertion_point = 0 }
         /// Calls `body` with the text of `insertionPoint`, without a copy.
-        @inlinable public func withInsertionPointUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withInsertionPointUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             guard _message.pointee.has_insertion_point != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
             return try _message.withUTF8Span(_message.pointee.insertion_point, body)
         }
 
         /// The file contents.
-        @inlinable public var content: String {
+        public var content: String {
             get { _message.pointee.has_content != 0 ? _message.string(_message.pointee.content) : "" }
             set { _message.assign(newValue, to: 2, of: Self._table) }
         }
         /// Whether `content` is set.
-        @inlinable public var hasContent: Bool { _message.pointee.has_content != 0 }
+        public var hasContent: Bool { _message.pointee.has_content != 0 }
         /// Forgets `content`; it then reads as its default.
-        @inlinable public mutating func clearContent() { _mutableFields().pointee.has_content = 0 }
+        public mutating func clearContent() { _mutableFields().pointee.has_content = 0 }
         /// Calls `body` with the text of `content`, without a copy.
-        @inlinable public func withContentUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withContentUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             guard _message.pointee.has_content != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
             return try _message.withUTF8Span(_message.pointee.content, body)
         }
@@ -353,29 +353,29 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         /// Information describing the file content being inserted. If an insertion
         /// point is used, this information will be appropriately offset and inserted
         /// into the code generation metadata for the generated files.
-        @inlinable public var generatedCodeInfo: Google_Protobuf_GeneratedCodeInfo {
+        public var generatedCodeInfo: Google_Protobuf_GeneratedCodeInfo {
             _read { yield Google_Protobuf_GeneratedCodeInfo(_reading: _message.pointee.generated_code_info, in: _message) }
             set { _message[message: 3, of: Self._table] = newValue }
-            _modify { yield &_message[message: 3, of: Self._table] }
+            @inlinable _modify { yield &_message[message: 3, of: Self._table] }
         }
         /// Whether `generatedCodeInfo` is set.
-        @inlinable public var hasGeneratedCodeInfo: Bool { _message.pointee.generated_code_info != nil }
+        public var hasGeneratedCodeInfo: Bool { _message.pointee.generated_code_info != nil }
         /// Forgets `generatedCodeInfo`; it then reads as its default.
-        @inlinable public mutating func clearGeneratedCodeInfo() { _mutableFields().pointee.generated_code_info = nil }
+        public mutating func clearGeneratedCodeInfo() { _mutableFields().pointee.generated_code_info = nil }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__Compiler__CodeGeneratorResponse__FileX72d65c1f
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__compiler__code_generator_response__file_x72d65c1f__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__compiler__code_generator_response__file_x72d65c1f__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__Compiler__CodeGeneratorResponse
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__compiler__code_generator_response__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__compiler__code_generator_response__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

@@ -7,232 +7,232 @@ public import LifelineWellKnownTypes
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Sample_Room_V1_EchoRequest: LifelineMessages.Message {
+public struct Sample_Room_V1_EchoRequest: LifelineMessages.Message {
     /// Counted by the caller: an echo that is lost or doubled shows.
-    @inlinable public var number: UInt64 {
+    public var number: UInt64 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
-    @inlinable public var text: String {
+    public var text: String {
         get { _message.string(_message.pointee.text) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
-    @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.text, body)
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__EchoRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__echo_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__echo_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Sample_Room_V1_EchoReply: LifelineMessages.Message {
-    @inlinable public var number: UInt64 {
+public struct Sample_Room_V1_EchoReply: LifelineMessages.Message {
+    public var number: UInt64 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
-    @inlinable public var text: String {
+    public var text: String {
         get { _message.string(_message.pointee.text) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
-    @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.text, body)
     }
 
     /// Echoes that the server has answered in this session, this one included.
-    @inlinable public var count: UInt64 {
+    public var count: UInt64 {
         get { _message.pointee.count }
         set { _mutableFields().pointee.count = newValue }
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__EchoReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__echo_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__echo_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Sample_Room_V1_WatchRequest: LifelineMessages.Message {
+public struct Sample_Room_V1_WatchRequest: LifelineMessages.Message {
     /// How many ticks; 0: until the caller has had enough.
-    @inlinable public var count: UInt32 {
+    public var count: UInt32 {
         get { _message.pointee.count }
         set { _mutableFields().pointee.count = newValue }
     }
 
     /// From one tick to the next. Absent: 1 s.
-    @inlinable public var interval: Google_Protobuf_Duration {
+    public var interval: Google_Protobuf_Duration {
         _read { yield Google_Protobuf_Duration(_reading: _message.pointee.interval, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `interval` is set.
-    @inlinable public var hasInterval: Bool { _message.pointee.interval != nil }
+    public var hasInterval: Bool { _message.pointee.interval != nil }
     /// Forgets `interval`; it then reads as its default.
-    @inlinable public mutating func clearInterval() { _mutableFields().pointee.interval = nil }
+    public mutating func clearInterval() { _mutableFields().pointee.interval = nil }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__WatchRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__watch_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__watch_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Sample_Room_V1_Tick: LifelineMessages.Message {
+public struct Sample_Room_V1_Tick: LifelineMessages.Message {
     /// 1, 2, 3 and so on.
-    @inlinable public var number: UInt32 {
+    public var number: UInt32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     /// By the server's clock.
-    @inlinable public var time: Google_Protobuf_Timestamp {
+    public var time: Google_Protobuf_Timestamp {
         _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.time, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `time` is set.
-    @inlinable public var hasTime: Bool { _message.pointee.time != nil }
+    public var hasTime: Bool { _message.pointee.time != nil }
     /// Forgets `time`; it then reads as its default.
-    @inlinable public mutating func clearTime() { _mutableFields().pointee.time = nil }
+    public mutating func clearTime() { _mutableFields().pointee.time = nil }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__Tick
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__tick__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__tick__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Sample_Room_V1_SayRequest: LifelineMessages.Message {
-    @inlinable public var text: String {
+public struct Sample_Room_V1_SayRequest: LifelineMessages.Message {
+    public var text: String {
         get { _message.string(_message.pointee.text) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
-    @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.text, body)
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__SayRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__say_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__say_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Sample_Room_V1_SayReply: LifelineMessages.Message {
+public struct Sample_Room_V1_SayReply: LifelineMessages.Message {
     /// The place among all that was said: 1, 2, 3 and so on.
-    @inlinable public var number: UInt64 {
+    public var number: UInt64 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     /// How many sessions it was given to.
-    @inlinable public var listenerCount: UInt32 {
+    public var listenerCount: UInt32 {
         get { _message.pointee.listener_count }
         set { _mutableFields().pointee.listener_count = newValue }
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__SayReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__say_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__say_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Sample_Room_V1_Status: LifelineMessages.Message {
+public struct Sample_Room_V1_Status: LifelineMessages.Message {
     /// What the client is doing, in a word or two.
-    @inlinable public var text: String {
+    public var text: String {
         get { _message.string(_message.pointee.text) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
-    @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.text, body)
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__Status
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__status__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__status__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Sample_Room_V1_NewsItem: LifelineMessages.Message {
+public struct Sample_Room_V1_NewsItem: LifelineMessages.Message {
     /// As in SayReply.
-    @inlinable public var number: UInt64 {
+    public var number: UInt64 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     /// The name of the session that said it.
-    @inlinable public var from: String {
+    public var from: String {
         get { _message.string(_message.pointee.from) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `from`, without a copy.
-    @inlinable public func withFromUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withFromUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.from, body)
     }
 
-    @inlinable public var text: String {
+    public var text: String {
         get { _message.string(_message.pointee.text) }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
-    @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.text, body)
     }
 
     /// When the server took it.
-    @inlinable public var time: Google_Protobuf_Timestamp {
+    public var time: Google_Protobuf_Timestamp {
         _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.time, in: _message) }
         set { _message[message: 3, of: Self._table] = newValue }
-        _modify { yield &_message[message: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
     }
     /// Whether `time` is set.
-    @inlinable public var hasTime: Bool { _message.pointee.time != nil }
+    public var hasTime: Bool { _message.pointee.time != nil }
     /// Forgets `time`; it then reads as its default.
-    @inlinable public mutating func clearTime() { _mutableFields().pointee.time = nil }
+    public mutating func clearTime() { _mutableFields().pointee.time = nil }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__NewsItem
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__news_item__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__news_item__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Sample_Room_V1_SayAllReply: LifelineMessages.Message {
+public struct Sample_Room_V1_SayAllReply: LifelineMessages.Message {
     /// How many things were said.
-    @inlinable public var count: UInt32 {
+    public var count: UInt32 {
         get { _message.pointee.count }
         set { _mutableFields().pointee.count = newValue }
     }
 
     /// As in SayReply, of the last one; 0: nothing was said.
-    @inlinable public var lastNumber: UInt64 {
+    public var lastNumber: UInt64 {
         get { _message.pointee.last_number }
         set { _mutableFields().pointee.last_number = newValue }
     }
 
     public typealias _Fields = CLifelineProtos.Sample__Room__V1__SayAllReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__say_all_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { sample__room__v1__say_all_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

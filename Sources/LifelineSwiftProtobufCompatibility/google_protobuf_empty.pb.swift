@@ -13,12 +13,12 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 ///     service Foo {
 ///       rpc Bar(google.protobuf.Empty) returns (google.protobuf.Empty);
 ///     }
-@frozen public struct Google_Protobuf_Empty: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_Empty: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Empty
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__empty__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__empty__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

@@ -8,23 +8,23 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 
 /// `SourceContext` represents information about the source of a
 /// protobuf element, like the file in which it is defined.
-@frozen public struct Google_Protobuf_SourceContext: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_SourceContext: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// The path-qualified name of the .proto file that contained the associated
     /// protobuf element.  For example: `"google/protobuf/source_context.proto"`.
-    @inlinable public var fileName: String {
+    public var fileName: String {
         get { _message.string(_message.pointee.file_name) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `fileName`, without a copy.
-    @inlinable public func withFileNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withFileNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.file_name, body)
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__SourceContext
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__source_context__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__source_context__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

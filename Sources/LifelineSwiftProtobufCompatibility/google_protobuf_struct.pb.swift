@@ -10,22 +10,22 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 /// `Value` type union.
 ///
 ///  The JSON representation for `NullValue` is JSON `null`.
-@frozen public enum Google_Protobuf_NullValue: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+public enum Google_Protobuf_NullValue: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
     /// Null value.
     case nullValue // = 0
     /// A number that the .proto file does not declare.
     case UNRECOGNIZED(Int)
 
-    @inlinable public init() { self = .nullValue }
+    public init() { self = .nullValue }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .nullValue
         default: self = .UNRECOGNIZED(rawValue)
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .nullValue: 0
         case .UNRECOGNIZED(let rawValue): rawValue
@@ -43,26 +43,26 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 /// with the proto support for the language.
 ///
 /// The JSON representation for `Struct` is JSON object.
-@frozen public struct Google_Protobuf_Struct: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_Struct: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Unordered map of dynamically typed values.
-    @inlinable public var fields: [String: Google_Protobuf_Value] {
+    public var fields: [String: Google_Protobuf_Value] {
         get { _message[dictionary: 0, of: Self._table] }
         set { _message[dictionary: 0, of: Self._table] = newValue }
-        _modify { yield &_message[dictionary: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[dictionary: 0, of: Self._table] }
     }
     /// Unordered map of dynamically typed values.
-    @inlinable public var fieldsField: LifelineMessages.MapField<String, Google_Protobuf_Value> {
+    public var fieldsField: LifelineMessages.MapField<String, Google_Protobuf_Value> {
         _read { yield LifelineMessages.MapField<String, Google_Protobuf_Value>(_in: _message, entries: _message.pointee.fields, count: _message.pointee.n_fields) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Struct
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__struct__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__struct__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// `Value` represents a dynamically typed value which can be either
@@ -71,9 +71,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 /// variants. Absence of any variant indicates an error.
 ///
 /// The JSON representation for `Value` is JSON value.
-@frozen public struct Google_Protobuf_Value: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_Value: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Represents a null value.
-    @inlinable public var nullValue: Google_Protobuf_NullValue {
+    public var nullValue: Google_Protobuf_NullValue {
         get { _message.pointee.kind_case.rawValue == 1 ? Google_Protobuf_NullValue._load(_message.pointee.null_value) : .nullValue }
         set {
             let fields = _mutableFields()
@@ -83,7 +83,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// Represents a double value.
-    @inlinable public var numberValue: Double {
+    public var numberValue: Double {
         get { _message.pointee.kind_case.rawValue == 2 ? _message.pointee.number_value : 0 }
         set {
             let fields = _mutableFields()
@@ -93,18 +93,18 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// Represents a string value.
-    @inlinable public var stringValue: String {
+    public var stringValue: String {
         get { _message.pointee.kind_case.rawValue == 3 ? _message.string(_message.pointee.string_value) : "" }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `stringValue`, without a copy.
-    @inlinable public func withStringValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withStringValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.kind_case.rawValue == 3 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.string_value, body)
     }
 
     /// Represents a boolean value.
-    @inlinable public var boolValue: Bool {
+    public var boolValue: Bool {
         get { _message.pointee.kind_case.rawValue == 4 ? _message.pointee.bool_value != 0 : false }
         set {
             let fields = _mutableFields()
@@ -114,21 +114,21 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// Represents a structured value.
-    @inlinable public var structValue: Google_Protobuf_Struct {
+    public var structValue: Google_Protobuf_Struct {
         _read { yield Google_Protobuf_Struct(_reading: _message.pointee.kind_case.rawValue == 5 ? _message.pointee.struct_value : nil, in: _message) }
         set { _message[message: 4, of: Self._table] = newValue }
-        _modify { yield &_message[message: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
     }
 
     /// Represents a repeated `Value`.
-    @inlinable public var listValue: Google_Protobuf_ListValue {
+    public var listValue: Google_Protobuf_ListValue {
         _read { yield Google_Protobuf_ListValue(_reading: _message.pointee.kind_case.rawValue == 6 ? _message.pointee.list_value : nil, in: _message) }
         set { _message[message: 5, of: Self._table] = newValue }
-        _modify { yield &_message[message: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
     }
 
     /// The kind of value.
-    @inlinable public var kind: OneOf_Kind? {
+    public var kind: OneOf_Kind? {
         get {
             switch _message.pointee.kind_case.rawValue {
             case 1: .nullValue(self.nullValue)
@@ -154,7 +154,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `kind` can hold.
-    @frozen public enum OneOf_Kind: Hashable, Sendable {
+    public enum OneOf_Kind: Hashable, Sendable {
         /// Represents a null value.
         case nullValue(Google_Protobuf_NullValue)
         /// Represents a double value.
@@ -170,35 +170,35 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Value
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__value__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__value__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// `ListValue` is a wrapper around a repeated field of values.
 ///
 /// The JSON representation for `ListValue` is JSON array.
-@frozen public struct Google_Protobuf_ListValue: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+public struct Google_Protobuf_ListValue: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Repeated field of dynamically typed values.
-    @inlinable public var values: [Google_Protobuf_Value] {
+    public var values: [Google_Protobuf_Value] {
         get { _message[array: 0, of: Self._table] }
         set { _message[array: 0, of: Self._table] = newValue }
-        _modify { yield &_message[array: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[array: 0, of: Self._table] }
     }
     /// Repeated field of dynamically typed values.
-    @inlinable public var valuesField: LifelineMessages.RepeatedField<Google_Protobuf_Value> {
+    public var valuesField: LifelineMessages.RepeatedField<Google_Protobuf_Value> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Value>(_in: _message, _message.pointee.values, count: _message.pointee.n_values) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__ListValue
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__list_value__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__list_value__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

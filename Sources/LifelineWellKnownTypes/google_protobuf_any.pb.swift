@@ -88,7 +88,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 ///       "@type": "type.googleapis.com/google.protobuf.Duration",
 ///       "value": "1.212s"
 ///     }
-@frozen public struct Google_Protobuf_Any: LifelineMessages.Message {
+public struct Google_Protobuf_Any: LifelineMessages.Message {
     /// A URL/resource name that uniquely identifies the type of the serialized
     /// protocol buffer message. This string must contain at least
     /// one "/" character. The last segment of the URL's path must represent
@@ -116,30 +116,30 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     ///
     /// Schemes other than `http`, `https` (or the empty scheme) might be
     /// used with implementation specific semantics.
-    @inlinable public var typeURL: String {
+    public var typeURL: String {
         get { _message.string(_message.pointee.type_url) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `typeURL`, without a copy.
-    @inlinable public func withTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.type_url, body)
     }
 
     /// Must be a valid serialized protocol buffer of the above specified type.
-    @inlinable public var value: [UInt8] {
+    public var value: [UInt8] {
         get { _message.bytes(_message.pointee.value) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `value`, without a copy.
-    @inlinable public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.value, body)
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Any
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__any__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__any__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

@@ -205,19 +205,19 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 /// The implementation of any API method which has a FieldMask type field in the
 /// request should verify the included field paths, and return an
 /// `INVALID_ARGUMENT` error if any path is unmappable.
-@frozen public struct Google_Protobuf_FieldMask: LifelineMessages.Message {
+public struct Google_Protobuf_FieldMask: LifelineMessages.Message {
     /// The set of field mask paths.
-    @inlinable public var paths: LifelineMessages.RepeatedField<String> {
+    public var paths: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.paths, count: _message.pointee.n_paths) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__FieldMask
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_mask__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_mask__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

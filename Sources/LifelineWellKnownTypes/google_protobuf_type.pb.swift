@@ -7,7 +7,7 @@ public import LifelineMessages
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// The syntax in which a protocol buffer element is defined.
-@frozen public enum Google_Protobuf_Syntax: LifelineMessages.ProtobufEnum {
+public enum Google_Protobuf_Syntax: LifelineMessages.ProtobufEnum {
     /// Syntax `proto2`.
     case proto2 // = 0
     /// Syntax `proto3`.
@@ -15,9 +15,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// A number that the .proto file does not declare.
     case UNRECOGNIZED(Int)
 
-    @inlinable public init() { self = .proto2 }
+    public init() { self = .proto2 }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .proto2
         case 1: self = .proto3
@@ -25,7 +25,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .proto2: 0
         case .proto3: 1
@@ -37,146 +37,146 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 }
 
 /// A protocol buffer message type.
-@frozen public struct Google_Protobuf_Type: LifelineMessages.Message {
+public struct Google_Protobuf_Type: LifelineMessages.Message {
     /// The fully qualified message name.
-    @inlinable public var name: String {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     /// The list of fields.
-    @inlinable public var fields: LifelineMessages.RepeatedField<Google_Protobuf_Field> {
+    public var fields: LifelineMessages.RepeatedField<Google_Protobuf_Field> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Field>(_in: _message, _message.pointee.fields, count: _message.pointee.n_fields) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     /// The list of types appearing in `oneof` definitions in this type.
-    @inlinable public var oneofs: LifelineMessages.RepeatedField<String> {
+    public var oneofs: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.oneofs, count: _message.pointee.n_oneofs) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     /// The protocol buffer options.
-    @inlinable public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
+    public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     /// The source context.
-    @inlinable public var sourceContext: Google_Protobuf_SourceContext {
+    public var sourceContext: Google_Protobuf_SourceContext {
         _read { yield Google_Protobuf_SourceContext(_reading: _message.pointee.source_context, in: _message) }
         set { _message[message: 4, of: Self._table] = newValue }
-        _modify { yield &_message[message: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
     }
     /// Whether `sourceContext` is set.
-    @inlinable public var hasSourceContext: Bool { _message.pointee.source_context != nil }
+    public var hasSourceContext: Bool { _message.pointee.source_context != nil }
     /// Forgets `sourceContext`; it then reads as its default.
-    @inlinable public mutating func clearSourceContext() { _mutableFields().pointee.source_context = nil }
+    public mutating func clearSourceContext() { _mutableFields().pointee.source_context = nil }
 
     /// The source syntax.
-    @inlinable public var syntax: Google_Protobuf_Syntax {
+    public var syntax: Google_Protobuf_Syntax {
         get { Google_Protobuf_Syntax._load(_message.pointee.syntax) }
         set { _mutableFields().pointee.syntax = newValue._cValue }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Type
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__type__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__type__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// A single field of a message type.
-@frozen public struct Google_Protobuf_Field: LifelineMessages.Message {
+public struct Google_Protobuf_Field: LifelineMessages.Message {
     /// The field type.
-    @inlinable public var kind: Google_Protobuf_Field.Kind {
+    public var kind: Google_Protobuf_Field.Kind {
         get { Google_Protobuf_Field.Kind._load(_message.pointee.kind) }
         set { _mutableFields().pointee.kind = newValue._cValue }
     }
 
     /// The field cardinality.
-    @inlinable public var cardinality: Google_Protobuf_Field.Cardinality {
+    public var cardinality: Google_Protobuf_Field.Cardinality {
         get { Google_Protobuf_Field.Cardinality._load(_message.pointee.cardinality) }
         set { _mutableFields().pointee.cardinality = newValue._cValue }
     }
 
     /// The field number.
-    @inlinable public var number: Int32 {
+    public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     /// The field name.
-    @inlinable public var name: String {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     /// The field type URL, without the scheme, for message or enumeration
     /// types. Example: `"type.googleapis.com/google.protobuf.Timestamp"`.
-    @inlinable public var typeURL: String {
+    public var typeURL: String {
         get { _message.string(_message.pointee.type_url) }
         set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `typeURL`, without a copy.
-    @inlinable public func withTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.type_url, body)
     }
 
     /// The index of the field type in `Type.oneofs`, for message or enumeration
     /// types. The first type has index 1; zero means the type is not in the list.
-    @inlinable public var oneofIndex: Int32 {
+    public var oneofIndex: Int32 {
         get { _message.pointee.oneof_index }
         set { _mutableFields().pointee.oneof_index = newValue }
     }
 
     /// Whether to use alternative packed wire representation.
-    @inlinable public var packed: Bool {
+    public var packed: Bool {
         get { _message.pointee.packed != 0 }
         set { _mutableFields().pointee.packed = newValue ? 1 : 0 }
     }
 
     /// The protocol buffer options.
-    @inlinable public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
+    public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
         set { _message[collection: 7, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 7, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
     /// The field JSON name.
-    @inlinable public var jsonName: String {
+    public var jsonName: String {
         get { _message.string(_message.pointee.json_name) }
         set { _message.assign(newValue, to: 8, of: Self._table) }
     }
     /// Calls `body` with the text of `jsonName`, without a copy.
-    @inlinable public func withJsonNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withJsonNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.json_name, body)
     }
 
     /// The string value of the default value of this field. Proto2 syntax only.
-    @inlinable public var defaultValue: String {
+    public var defaultValue: String {
         get { _message.string(_message.pointee.default_value) }
         set { _message.assign(newValue, to: 9, of: Self._table) }
     }
     /// Calls `body` with the text of `defaultValue`, without a copy.
-    @inlinable public func withDefaultValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withDefaultValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.default_value, body)
     }
 
     /// Basic field types.
-    @frozen public enum Kind: LifelineMessages.ProtobufEnum {
+    public enum Kind: LifelineMessages.ProtobufEnum {
         /// Field type unknown.
         case typeUnknown // = 0
         /// Field type double.
@@ -218,9 +218,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .typeUnknown }
+        public init() { self = .typeUnknown }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .typeUnknown
             case 1: self = .typeDouble
@@ -245,7 +245,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .typeUnknown: 0
             case .typeDouble: 1
@@ -274,7 +274,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// Whether a field is optional, required, or repeated.
-    @frozen public enum Cardinality: LifelineMessages.ProtobufEnum {
+    public enum Cardinality: LifelineMessages.ProtobufEnum {
         /// For fields with unknown cardinality.
         case unknown // = 0
         /// For optional fields.
@@ -286,9 +286,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .unknown }
+        public init() { self = .unknown }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unknown
             case 1: self = .optional
@@ -298,7 +298,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .unknown: 0
             case .optional: 1
@@ -312,110 +312,110 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Field
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// Enum type definition.
-@frozen public struct Google_Protobuf_Enum: LifelineMessages.Message {
+public struct Google_Protobuf_Enum: LifelineMessages.Message {
     /// Enum type name.
-    @inlinable public var name: String {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     /// Enum value definitions.
-    @inlinable public var enumvalue: LifelineMessages.RepeatedField<Google_Protobuf_EnumValue> {
+    public var enumvalue: LifelineMessages.RepeatedField<Google_Protobuf_EnumValue> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumValue>(_in: _message, _message.pointee.enumvalue, count: _message.pointee.n_enumvalue) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     /// Protocol buffer options.
-    @inlinable public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
+    public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     /// The source context.
-    @inlinable public var sourceContext: Google_Protobuf_SourceContext {
+    public var sourceContext: Google_Protobuf_SourceContext {
         _read { yield Google_Protobuf_SourceContext(_reading: _message.pointee.source_context, in: _message) }
         set { _message[message: 3, of: Self._table] = newValue }
-        _modify { yield &_message[message: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
     }
     /// Whether `sourceContext` is set.
-    @inlinable public var hasSourceContext: Bool { _message.pointee.source_context != nil }
+    public var hasSourceContext: Bool { _message.pointee.source_context != nil }
     /// Forgets `sourceContext`; it then reads as its default.
-    @inlinable public mutating func clearSourceContext() { _mutableFields().pointee.source_context = nil }
+    public mutating func clearSourceContext() { _mutableFields().pointee.source_context = nil }
 
     /// The source syntax.
-    @inlinable public var syntax: Google_Protobuf_Syntax {
+    public var syntax: Google_Protobuf_Syntax {
         get { Google_Protobuf_Syntax._load(_message.pointee.syntax) }
         set { _mutableFields().pointee.syntax = newValue._cValue }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Enum
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// Enum value definition.
-@frozen public struct Google_Protobuf_EnumValue: LifelineMessages.Message {
+public struct Google_Protobuf_EnumValue: LifelineMessages.Message {
     /// Enum value name.
-    @inlinable public var name: String {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     /// Enum value number.
-    @inlinable public var number: Int32 {
+    public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     /// Protocol buffer options.
-    @inlinable public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
+    public var options: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__EnumValue
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_value__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_value__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// A protocol buffer option, which can be attached to a message, field,
 /// enumeration, etc.
-@frozen public struct Google_Protobuf_Option: LifelineMessages.Message {
+public struct Google_Protobuf_Option: LifelineMessages.Message {
     /// The option's name. For protobuf built-in options (options defined in
     /// descriptor.proto), this is the short name. For example, `"map_entry"`.
     /// For custom options, it should be the fully-qualified name. For example,
     /// `"google.api.http"`.
-    @inlinable public var name: String {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
@@ -423,21 +423,21 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// the corresponding wrapper type defined in google/protobuf/wrappers.proto
     /// should be used. If the value is an enum, it should be stored as an int32
     /// value using the google.protobuf.Int32Value type.
-    @inlinable public var value: Google_Protobuf_Any {
+    public var value: Google_Protobuf_Any {
         _read { yield Google_Protobuf_Any(_reading: _message.pointee.value, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _message.pointee.value != nil }
+    public var hasValue: Bool { _message.pointee.value != nil }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
+    public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Option
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__option__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__option__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

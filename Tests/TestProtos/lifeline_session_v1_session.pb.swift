@@ -9,137 +9,137 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 
 /// The one message on the wire. Its kind says whether it has a place, and in which lane: places are counted, not
 /// written.
-@frozen public struct Lifeline_Session_V1_Frame: LifelineMessages.Message {
+public struct Lifeline_Session_V1_Frame: LifelineMessages.Message {
     /// 1 to 7: frames without a place.
-    @inlinable public var hello: Lifeline_Session_V1_Hello {
+    public var hello: Lifeline_Session_V1_Hello {
         _read { yield Lifeline_Session_V1_Hello(_reading: _message.pointee.kind_case.rawValue == 1 ? _message.pointee.hello : nil, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
 
-    @inlinable public var welcome: Lifeline_Session_V1_Welcome {
+    public var welcome: Lifeline_Session_V1_Welcome {
         _read { yield Lifeline_Session_V1_Welcome(_reading: _message.pointee.kind_case.rawValue == 2 ? _message.pointee.welcome : nil, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
 
-    @inlinable public var goodbye: Lifeline_Session_V1_Goodbye {
+    public var goodbye: Lifeline_Session_V1_Goodbye {
         _read { yield Lifeline_Session_V1_Goodbye(_reading: _message.pointee.kind_case.rawValue == 3 ? _message.pointee.goodbye : nil, in: _message) }
         set { _message[message: 2, of: Self._table] = newValue }
-        _modify { yield &_message[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
     }
 
-    @inlinable public var ping: Lifeline_Session_V1_Ping {
+    public var ping: Lifeline_Session_V1_Ping {
         _read { yield Lifeline_Session_V1_Ping(_reading: _message.pointee.kind_case.rawValue == 4 ? _message.pointee.ping : nil, in: _message) }
         set { _message[message: 3, of: Self._table] = newValue }
-        _modify { yield &_message[message: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
     }
 
-    @inlinable public var pong: Lifeline_Session_V1_Pong {
+    public var pong: Lifeline_Session_V1_Pong {
         _read { yield Lifeline_Session_V1_Pong(_reading: _message.pointee.kind_case.rawValue == 5 ? _message.pointee.pong : nil, in: _message) }
         set { _message[message: 4, of: Self._table] = newValue }
-        _modify { yield &_message[message: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
     }
 
-    @inlinable public var acknowledgement: Lifeline_Session_V1_Acknowledgement {
+    public var acknowledgement: Lifeline_Session_V1_Acknowledgement {
         _read { yield Lifeline_Session_V1_Acknowledgement(_reading: _message.pointee.kind_case.rawValue == 6 ? _message.pointee.acknowledgement : nil, in: _message) }
         set { _message[message: 5, of: Self._table] = newValue }
-        _modify { yield &_message[message: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
     }
 
-    @inlinable public var credit: Lifeline_Session_V1_Credit {
+    public var credit: Lifeline_Session_V1_Credit {
         _read { yield Lifeline_Session_V1_Credit(_reading: _message.pointee.kind_case.rawValue == 7 ? _message.pointee.credit : nil, in: _message) }
         set { _message[message: 6, of: Self._table] = newValue }
-        _modify { yield &_message[message: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 6, of: Self._table] }
     }
 
     /// 8 to 31: frames of the ordinary lane.
-    @inlinable public var push: Lifeline_Session_V1_Push {
+    public var push: Lifeline_Session_V1_Push {
         _read { yield Lifeline_Session_V1_Push(_reading: _message.pointee.kind_case.rawValue == 8 ? _message.pointee.push : nil, in: _message) }
         set { _message[message: 7, of: Self._table] = newValue }
-        _modify { yield &_message[message: 7, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 7, of: Self._table] }
     }
 
-    @inlinable public var request: Lifeline_Session_V1_Request {
+    public var request: Lifeline_Session_V1_Request {
         _read { yield Lifeline_Session_V1_Request(_reading: _message.pointee.kind_case.rawValue == 9 ? _message.pointee.request : nil, in: _message) }
         set { _message[message: 8, of: Self._table] = newValue }
-        _modify { yield &_message[message: 8, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 8, of: Self._table] }
     }
 
     /// A message of the asker's stream, and that stream's end.
-    @inlinable public var requestPart: Lifeline_Session_V1_RequestPart {
+    public var requestPart: Lifeline_Session_V1_RequestPart {
         _read { yield Lifeline_Session_V1_RequestPart(_reading: _message.pointee.kind_case.rawValue == 10 ? _message.pointee.request_part : nil, in: _message) }
         set { _message[message: 9, of: Self._table] = newValue }
-        _modify { yield &_message[message: 9, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 9, of: Self._table] }
     }
 
-    @inlinable public var requestEnd: Lifeline_Session_V1_RequestEnd {
+    public var requestEnd: Lifeline_Session_V1_RequestEnd {
         _read { yield Lifeline_Session_V1_RequestEnd(_reading: _message.pointee.kind_case.rawValue == 11 ? _message.pointee.request_end : nil, in: _message) }
         set { _message[message: 10, of: Self._table] = newValue }
-        _modify { yield &_message[message: 10, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 10, of: Self._table] }
     }
 
     /// A message of the stream that answers a request.
-    @inlinable public var responsePart: Lifeline_Session_V1_ResponsePart {
+    public var responsePart: Lifeline_Session_V1_ResponsePart {
         _read { yield Lifeline_Session_V1_ResponsePart(_reading: _message.pointee.kind_case.rawValue == 12 ? _message.pointee.response_part : nil, in: _message) }
         set { _message[message: 11, of: Self._table] = newValue }
-        _modify { yield &_message[message: 11, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 11, of: Self._table] }
     }
 
     /// Ends a request whose answer had parts.
-    @inlinable public var response: Lifeline_Session_V1_Response {
+    public var response: Lifeline_Session_V1_Response {
         _read { yield Lifeline_Session_V1_Response(_reading: _message.pointee.kind_case.rawValue == 13 ? _message.pointee.response : nil, in: _message) }
         set { _message[message: 12, of: Self._table] = newValue }
-        _modify { yield &_message[message: 12, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 12, of: Self._table] }
     }
 
-    @inlinable public var method: Lifeline_Session_V1_Method {
+    public var method: Lifeline_Session_V1_Method {
         _read { yield Lifeline_Session_V1_Method(_reading: _message.pointee.kind_case.rawValue == 14 ? _message.pointee.method : nil, in: _message) }
         set { _message[message: 13, of: Self._table] = newValue }
-        _modify { yield &_message[message: 13, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 13, of: Self._table] }
     }
 
     /// Holds the place of a message that is not worth sending any more.
-    @inlinable public var blank: Lifeline_Session_V1_Blank {
+    public var blank: Lifeline_Session_V1_Blank {
         _read { yield Lifeline_Session_V1_Blank(_reading: _message.pointee.kind_case.rawValue == 15 ? _message.pointee.blank : nil, in: _message) }
         set { _message[message: 14, of: Self._table] = newValue }
-        _modify { yield &_message[message: 14, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 14, of: Self._table] }
     }
 
     /// 32 to 47: frames of the urgent lane, which overtakes the ordinary one.
     /// Ends a request whose answer had no parts.
-    @inlinable public var urgentResponse: Lifeline_Session_V1_Response {
+    public var urgentResponse: Lifeline_Session_V1_Response {
         _read { yield Lifeline_Session_V1_Response(_reading: _message.pointee.kind_case.rawValue == 32 ? _message.pointee.urgent_response : nil, in: _message) }
         set { _message[message: 15, of: Self._table] = newValue }
-        _modify { yield &_message[message: 15, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 15, of: Self._table] }
     }
 
-    @inlinable public var cancel: Lifeline_Session_V1_Cancel {
+    public var cancel: Lifeline_Session_V1_Cancel {
         _read { yield Lifeline_Session_V1_Cancel(_reading: _message.pointee.kind_case.rawValue == 33 ? _message.pointee.cancel : nil, in: _message) }
         set { _message[message: 16, of: Self._table] = newValue }
-        _modify { yield &_message[message: 16, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 16, of: Self._table] }
     }
 
     /// 48 and above: frames without a place. These are sent at most once.
-    @inlinable public var unplacedPush: Lifeline_Session_V1_Push {
+    public var unplacedPush: Lifeline_Session_V1_Push {
         _read { yield Lifeline_Session_V1_Push(_reading: _message.pointee.kind_case.rawValue == 48 ? _message.pointee.unplaced_push : nil, in: _message) }
         set { _message[message: 17, of: Self._table] = newValue }
-        _modify { yield &_message[message: 17, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 17, of: Self._table] }
     }
 
-    @inlinable public var unplacedRequestPart: Lifeline_Session_V1_RequestPart {
+    public var unplacedRequestPart: Lifeline_Session_V1_RequestPart {
         _read { yield Lifeline_Session_V1_RequestPart(_reading: _message.pointee.kind_case.rawValue == 49 ? _message.pointee.unplaced_request_part : nil, in: _message) }
         set { _message[message: 18, of: Self._table] = newValue }
-        _modify { yield &_message[message: 18, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 18, of: Self._table] }
     }
 
-    @inlinable public var unplacedResponsePart: Lifeline_Session_V1_ResponsePart {
+    public var unplacedResponsePart: Lifeline_Session_V1_ResponsePart {
         _read { yield Lifeline_Session_V1_ResponsePart(_reading: _message.pointee.kind_case.rawValue == 50 ? _message.pointee.unplaced_response_part : nil, in: _message) }
         set { _message[message: 19, of: Self._table] = newValue }
-        _modify { yield &_message[message: 19, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 19, of: Self._table] }
     }
 
-    @inlinable public var kind: OneOf_Kind? {
+    public var kind: OneOf_Kind? {
         get {
             switch _message.pointee.kind_case.rawValue {
             case 1: .hello(Lifeline_Session_V1_Hello(_reading: _message.pointee.hello, in: _message))
@@ -193,7 +193,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `kind` can hold.
-    @frozen public enum OneOf_Kind: Hashable, Sendable {
+    public enum OneOf_Kind: Hashable, Sendable {
         /// 1 to 7: frames without a place.
         case hello(Lifeline_Session_V1_Hello)
         case welcome(Lifeline_Session_V1_Welcome)
@@ -226,262 +226,262 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Frame
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__frame__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__frame__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// Opens a connection, client to server: begins a session, or goes on with one.
-@frozen public struct Lifeline_Session_V1_Hello: LifelineMessages.Message {
+public struct Lifeline_Session_V1_Hello: LifelineMessages.Message {
     /// The versions of this protocol that the client speaks, from the lowest to the highest.
-    @inlinable public var minimumVersion: UInt32 {
+    public var minimumVersion: UInt32 {
         get { _message.pointee.minimum_version }
         set { _mutableFields().pointee.minimum_version = newValue }
     }
 
-    @inlinable public var maximumVersion: UInt32 {
+    public var maximumVersion: UInt32 {
         get { _message.pointee.maximum_version }
         set { _mutableFields().pointee.maximum_version = newValue }
     }
 
     /// The session to go on with, as a welcome gave it; empty: begin one.
-    @inlinable public var sessionID: [Swift.UInt8] {
+    public var sessionID: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.session_id) }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the bytes of `sessionID`, without a copy.
-    @inlinable public func withSessionIDSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSessionIDSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.session_id, body)
     }
 
-    @inlinable public var token: [Swift.UInt8] {
+    public var token: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.token) }
         set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the bytes of `token`, without a copy.
-    @inlinable public func withTokenSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTokenSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.token, body)
     }
 
     /// Above that of every earlier hello that named this session, or began it; 1 or more.
-    @inlinable public var attempt: UInt64 {
+    public var attempt: UInt64 {
         get { _message.pointee.attempt }
         set { _mutableFields().pointee.attempt = newValue }
     }
 
     /// How far the client is with the server's frames.
-    @inlinable public var progress: Lifeline_Session_V1_Progress {
+    public var progress: Lifeline_Session_V1_Progress {
         _read { yield Lifeline_Session_V1_Progress(_reading: _message.pointee.progress, in: _message) }
         set { _message[message: 5, of: Self._table] = newValue }
-        _modify { yield &_message[message: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
     }
     /// Whether `progress` is set.
-    @inlinable public var hasProgress: Bool { _message.pointee.progress != nil }
+    public var hasProgress: Bool { _message.pointee.progress != nil }
     /// Forgets `progress`; it then reads as its default.
-    @inlinable public mutating func clearProgress() { _mutableFields().pointee.progress = nil }
+    public mutating func clearProgress() { _mutableFields().pointee.progress = nil }
 
-    @inlinable public var terms: Lifeline_Session_V1_Terms {
+    public var terms: Lifeline_Session_V1_Terms {
         _read { yield Lifeline_Session_V1_Terms(_reading: _message.pointee.terms, in: _message) }
         set { _message[message: 6, of: Self._table] = newValue }
-        _modify { yield &_message[message: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 6, of: Self._table] }
     }
     /// Whether `terms` is set.
-    @inlinable public var hasTerms: Bool { _message.pointee.terms != nil }
+    public var hasTerms: Bool { _message.pointee.terms != nil }
     /// Forgets `terms`; it then reads as its default.
-    @inlinable public mutating func clearTerms() { _mutableFields().pointee.terms = nil }
+    public mutating func clearTerms() { _mutableFields().pointee.terms = nil }
 
     /// How the session is to be found at the server; may be empty.
-    @inlinable public var name: String {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 7, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     /// For the server's own decision whether to let the client in.
-    @inlinable public var metadata: LifelineMessages.MapField<String, String> {
+    public var metadata: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
         set { _message[collection: 8, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 8, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Hello
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__hello__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__hello__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// The answer to a hello that is let in.
-@frozen public struct Lifeline_Session_V1_Welcome: LifelineMessages.Message {
+public struct Lifeline_Session_V1_Welcome: LifelineMessages.Message {
     /// The version that both speak from now on.
-    @inlinable public var version: UInt32 {
+    public var version: UInt32 {
         get { _message.pointee.version }
         set { _mutableFields().pointee.version = newValue }
     }
 
     /// The session, and the proof of it that the next hello carries: 16 bytes each.
-    @inlinable public var sessionID: [Swift.UInt8] {
+    public var sessionID: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.session_id) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `sessionID`, without a copy.
-    @inlinable public func withSessionIDSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSessionIDSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.session_id, body)
     }
 
-    @inlinable public var token: [Swift.UInt8] {
+    public var token: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.token) }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the bytes of `token`, without a copy.
-    @inlinable public func withTokenSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTokenSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.token, body)
     }
 
     /// Whether it is the session that the hello named. If not, that one is not known any more.
-    @inlinable public var resumed: Bool {
+    public var resumed: Bool {
         get { _message.pointee.resumed != 0 }
         set { _mutableFields().pointee.resumed = newValue ? 1 : 0 }
     }
 
     /// How long the server keeps the session without a connection.
-    @inlinable public var keptMilliseconds: UInt64 {
+    public var keptMilliseconds: UInt64 {
         get { _message.pointee.kept_milliseconds }
         set { _mutableFields().pointee.kept_milliseconds = newValue }
     }
 
     /// How far the server is with the client's frames.
-    @inlinable public var progress: Lifeline_Session_V1_Progress {
+    public var progress: Lifeline_Session_V1_Progress {
         _read { yield Lifeline_Session_V1_Progress(_reading: _message.pointee.progress, in: _message) }
         set { _message[message: 5, of: Self._table] = newValue }
-        _modify { yield &_message[message: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
     }
     /// Whether `progress` is set.
-    @inlinable public var hasProgress: Bool { _message.pointee.progress != nil }
+    public var hasProgress: Bool { _message.pointee.progress != nil }
     /// Forgets `progress`; it then reads as its default.
-    @inlinable public mutating func clearProgress() { _mutableFields().pointee.progress = nil }
+    public mutating func clearProgress() { _mutableFields().pointee.progress = nil }
 
-    @inlinable public var terms: Lifeline_Session_V1_Terms {
+    public var terms: Lifeline_Session_V1_Terms {
         _read { yield Lifeline_Session_V1_Terms(_reading: _message.pointee.terms, in: _message) }
         set { _message[message: 6, of: Self._table] = newValue }
-        _modify { yield &_message[message: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 6, of: Self._table] }
     }
     /// Whether `terms` is set.
-    @inlinable public var hasTerms: Bool { _message.pointee.terms != nil }
+    public var hasTerms: Bool { _message.pointee.terms != nil }
     /// Forgets `terms`; it then reads as its default.
-    @inlinable public mutating func clearTerms() { _mutableFields().pointee.terms = nil }
+    public mutating func clearTerms() { _mutableFields().pointee.terms = nil }
 
     /// Metadata of the server for the client.
-    @inlinable public var metadata: LifelineMessages.MapField<String, String> {
+    public var metadata: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
         set { _message[collection: 7, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 7, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Welcome
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__welcome__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__welcome__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// How far a side is with the frames of the other one.
-@frozen public struct Lifeline_Session_V1_Progress: LifelineMessages.Message {
+public struct Lifeline_Session_V1_Progress: LifelineMessages.Message {
     /// Every ordinary frame up to this place was processed.
-    @inlinable public var processed: UInt64 {
+    public var processed: UInt64 {
         get { _message.pointee.processed }
         set { _mutableFields().pointee.processed = newValue }
     }
 
     /// Every ordinary frame up to this place has come: sending goes on with the next one.
-    @inlinable public var received: UInt64 {
+    public var received: UInt64 {
         get { _message.pointee.received }
         set { _mutableFields().pointee.received = newValue }
     }
 
     /// Every urgent frame up to this place was processed.
-    @inlinable public var urgent: UInt64 {
+    public var urgent: UInt64 {
         get { _message.pointee.urgent }
         set { _mutableFields().pointee.urgent = newValue }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Progress
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__progress__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__progress__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// What a side takes.
-@frozen public struct Lifeline_Session_V1_Terms: LifelineMessages.Message {
+public struct Lifeline_Session_V1_Terms: LifelineMessages.Message {
     /// Frames of a lane that were sent and not acknowledged: so many, of so many bytes in all.
-    @inlinable public var windowFrames: UInt32 {
+    public var windowFrames: UInt32 {
         get { _message.pointee.window_frames }
         set { _mutableFields().pointee.window_frames = newValue }
     }
 
-    @inlinable public var windowBytes: UInt64 {
+    public var windowBytes: UInt64 {
         get { _message.pointee.window_bytes }
         set { _mutableFields().pointee.window_bytes = newValue }
     }
 
     /// The credit with which each pushed method and each stream begins, in bytes.
-    @inlinable public var credit: UInt64 {
+    public var credit: UInt64 {
         get { _message.pointee.credit }
         set { _mutableFields().pointee.credit = newValue }
     }
 
     /// Requests of the other side that may wait for their responses at once; 0 counts as 1.
-    @inlinable public var maximumRequests: UInt32 {
+    public var maximumRequests: UInt32 {
         get { _message.pointee.maximum_requests }
         set { _mutableFields().pointee.maximum_requests = newValue }
     }
 
     /// The longest frame, in bytes without the length in front; 0 counts as 4 MiB.
-    @inlinable public var maximumFrame: UInt32 {
+    public var maximumFrame: UInt32 {
         get { _message.pointee.maximum_frame }
         set { _mutableFields().pointee.maximum_frame = newValue }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Terms
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__terms__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__terms__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// The last frame of a connection, or the announcement of its end.
-@frozen public struct Lifeline_Session_V1_Goodbye: LifelineMessages.Message {
-    @inlinable public var code: Lifeline_Session_V1_Goodbye.Code {
+public struct Lifeline_Session_V1_Goodbye: LifelineMessages.Message {
+    public var code: Lifeline_Session_V1_Goodbye.Code {
         get { Lifeline_Session_V1_Goodbye.Code._load(_message.pointee.code) }
         set { _mutableFields().pointee.code = newValue._cValue }
     }
 
-    @inlinable public var message: String {
+    public var message: String {
         get { _message.string(_message.pointee.message) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `message`, without a copy.
-    @inlinable public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.message, body)
     }
 
     /// Not before so long from now shall the client come back.
-    @inlinable public var pauseMilliseconds: UInt64 {
+    public var pauseMilliseconds: UInt64 {
         get { _message.pointee.pause_milliseconds }
         set { _mutableFields().pointee.pause_milliseconds = newValue }
     }
 
-    @frozen public enum Code: LifelineMessages.ProtobufEnum {
+    public enum Code: LifelineMessages.ProtobufEnum {
         case unspecified // = 0
         /// The session is over on both sides.
         case closed // = 1
@@ -500,9 +500,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .unspecified }
+        public init() { self = .unspecified }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unspecified
             case 1: self = .closed
@@ -516,7 +516,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .unspecified: 0
             case .closed: 1
@@ -534,343 +534,343 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Goodbye
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__goodbye__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__goodbye__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// Asks whether the other side is alive.
-@frozen public struct Lifeline_Session_V1_Ping: LifelineMessages.Message {
-    @inlinable public var number: UInt64 {
+public struct Lifeline_Session_V1_Ping: LifelineMessages.Message {
+    public var number: UInt64 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Ping
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__ping__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__ping__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// Answers the ping of the same number.
-@frozen public struct Lifeline_Session_V1_Pong: LifelineMessages.Message {
-    @inlinable public var number: UInt64 {
+public struct Lifeline_Session_V1_Pong: LifelineMessages.Message {
+    public var number: UInt64 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Pong
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__pong__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__pong__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// What was processed of the receiver's frames.
-@frozen public struct Lifeline_Session_V1_Acknowledgement: LifelineMessages.Message {
+public struct Lifeline_Session_V1_Acknowledgement: LifelineMessages.Message {
     /// Every ordinary frame up to this place.
-    @inlinable public var ordinary: UInt64 {
+    public var ordinary: UInt64 {
         get { _message.pointee.ordinary }
         set { _mutableFields().pointee.ordinary = newValue }
     }
 
     /// Every urgent frame up to this place.
-    @inlinable public var urgent: UInt64 {
+    public var urgent: UInt64 {
         get { _message.pointee.urgent }
         set { _mutableFields().pointee.urgent = newValue }
     }
 
     /// Ordinary frames above that, in pairs: so many are left out, so many follow that were processed.
-    @inlinable public var ranges: LifelineMessages.RepeatedField<UInt64> {
+    public var ranges: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.ranges, count: _message.pointee.n_ranges) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Acknowledgement
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__acknowledgement__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__acknowledgement__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// Grants more of a pushed method's messages, or of a stream's. One of the first three is not 0.
-@frozen public struct Lifeline_Session_V1_Credit: LifelineMessages.Message {
+public struct Lifeline_Session_V1_Credit: LifelineMessages.Message {
     /// The number of a method that the receiver of this frame pushes.
-    @inlinable public var method: UInt32 {
+    public var method: UInt32 {
         get { _message.pointee.method }
         set { _mutableFields().pointee.method = newValue }
     }
 
     /// The serial of a request that the receiver of this frame asked: for the parts of the request.
-    @inlinable public var request: UInt32 {
+    public var request: UInt32 {
         get { _message.pointee.request }
         set { _mutableFields().pointee.request = newValue }
     }
 
     /// The serial of a request that the sender of this frame asked: for the parts of the response.
-    @inlinable public var response: UInt32 {
+    public var response: UInt32 {
         get { _message.pointee.response }
         set { _mutableFields().pointee.response = newValue }
     }
 
     /// All bytes that were granted since the session, or the request, began.
-    @inlinable public var bytes: UInt64 {
+    public var bytes: UInt64 {
         get { _message.pointee.bytes }
         set { _mutableFields().pointee.bytes = newValue }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Credit
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__credit__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__credit__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// Gives a method a number, by which the sender's later frames name it.
-@frozen public struct Lifeline_Session_V1_Method: LifelineMessages.Message {
+public struct Lifeline_Session_V1_Method: LifelineMessages.Message {
     /// 1 for the first one, and so on.
-    @inlinable public var number: UInt32 {
+    public var number: UInt32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     /// `package.Service/Method`.
-    @inlinable public var name: String {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Method
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__method__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__method__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// A message that is not answered.
-@frozen public struct Lifeline_Session_V1_Push: LifelineMessages.Message {
-    @inlinable public var method: UInt32 {
+public struct Lifeline_Session_V1_Push: LifelineMessages.Message {
+    public var method: UInt32 {
         get { _message.pointee.method }
         set { _mutableFields().pointee.method = newValue }
     }
 
-    @inlinable public var metadata: LifelineMessages.MapField<String, String> {
+    public var metadata: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var payload: [Swift.UInt8] {
+    public var payload: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.payload) }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the bytes of `payload`, without a copy.
-    @inlinable public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.payload, body)
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Push
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__push__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__push__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// Asks for a response.
-@frozen public struct Lifeline_Session_V1_Request: LifelineMessages.Message {
+public struct Lifeline_Session_V1_Request: LifelineMessages.Message {
     /// How long the asker waits from now on; 0: without a limit. What is left of less than a millisecond counts as one.
-    @inlinable public var timeoutMilliseconds: UInt64 {
+    public var timeoutMilliseconds: UInt64 {
         get { _message.pointee.timeout_milliseconds }
         set { _mutableFields().pointee.timeout_milliseconds = newValue }
     }
 
     /// Counted upwards by the asker, 1 after 2^32 - 1; serials of requests that have not ended are passed over.
-    @inlinable public var serial: UInt32 {
+    public var serial: UInt32 {
         get { _message.pointee.serial }
         set { _mutableFields().pointee.serial = newValue }
     }
 
-    @inlinable public var method: UInt32 {
+    public var method: UInt32 {
         get { _message.pointee.method }
         set { _mutableFields().pointee.method = newValue }
     }
 
     /// Whether the asker's messages follow in parts, instead of the payload.
-    @inlinable public var partsFollow: Bool {
+    public var partsFollow: Bool {
         get { _message.pointee.parts_follow != 0 }
         set { _mutableFields().pointee.parts_follow = newValue ? 1 : 0 }
     }
 
-    @inlinable public var metadata: LifelineMessages.MapField<String, String> {
+    public var metadata: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var payload: [Swift.UInt8] {
+    public var payload: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.payload) }
         set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Calls `body` with the bytes of `payload`, without a copy.
-    @inlinable public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.payload, body)
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Request
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__request__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Lifeline_Session_V1_RequestPart: LifelineMessages.Message {
-    @inlinable public var serial: UInt32 {
+public struct Lifeline_Session_V1_RequestPart: LifelineMessages.Message {
+    public var serial: UInt32 {
         get { _message.pointee.serial }
         set { _mutableFields().pointee.serial = newValue }
     }
 
-    @inlinable public var payload: [Swift.UInt8] {
+    public var payload: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.payload) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `payload`, without a copy.
-    @inlinable public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.payload, body)
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__RequestPart
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__request_part__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__request_part__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// The last part has been sent.
-@frozen public struct Lifeline_Session_V1_RequestEnd: LifelineMessages.Message {
-    @inlinable public var serial: UInt32 {
+public struct Lifeline_Session_V1_RequestEnd: LifelineMessages.Message {
+    public var serial: UInt32 {
         get { _message.pointee.serial }
         set { _mutableFields().pointee.serial = newValue }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__RequestEnd
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__request_end__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__request_end__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Lifeline_Session_V1_ResponsePart: LifelineMessages.Message {
-    @inlinable public var serial: UInt32 {
+public struct Lifeline_Session_V1_ResponsePart: LifelineMessages.Message {
+    public var serial: UInt32 {
         get { _message.pointee.serial }
         set { _mutableFields().pointee.serial = newValue }
     }
 
-    @inlinable public var payload: [Swift.UInt8] {
+    public var payload: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.payload) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `payload`, without a copy.
-    @inlinable public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.payload, body)
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__ResponsePart
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__response_part__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__response_part__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// Ends a request.
-@frozen public struct Lifeline_Session_V1_Response: LifelineMessages.Message {
-    @inlinable public var serial: UInt32 {
+public struct Lifeline_Session_V1_Response: LifelineMessages.Message {
+    public var serial: UInt32 {
         get { _message.pointee.serial }
         set { _mutableFields().pointee.serial = newValue }
     }
 
     /// 0: it succeeded; else a code of google.rpc.Code.
-    @inlinable public var status: UInt32 {
+    public var status: UInt32 {
         get { _message.pointee.status }
         set { _mutableFields().pointee.status = newValue }
     }
 
-    @inlinable public var message: String {
+    public var message: String {
         get { _message.string(_message.pointee.message) }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `message`, without a copy.
-    @inlinable public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.message, body)
     }
 
-    @inlinable public var details: LifelineMessages.RepeatedField<Google_Protobuf_Any> {
+    public var details: LifelineMessages.RepeatedField<Google_Protobuf_Any> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Any>(_in: _message, _message.pointee.details, count: _message.pointee.n_details) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    @inlinable public var metadata: LifelineMessages.MapField<String, String> {
+    public var metadata: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.metadata, count: _message.pointee.n_metadata) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var payload: [Swift.UInt8] {
+    public var payload: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.payload) }
         set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Calls `body` with the bytes of `payload`, without a copy.
-    @inlinable public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withPayloadSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.payload, body)
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Response
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__response__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__response__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// The asker does not wait for the response any more.
-@frozen public struct Lifeline_Session_V1_Cancel: LifelineMessages.Message {
-    @inlinable public var serial: UInt32 {
+public struct Lifeline_Session_V1_Cancel: LifelineMessages.Message {
+    public var serial: UInt32 {
         get { _message.pointee.serial }
         set { _mutableFields().pointee.serial = newValue }
     }
 
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Cancel
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__cancel__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__cancel__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Lifeline_Session_V1_Blank: LifelineMessages.Message {
+public struct Lifeline_Session_V1_Blank: LifelineMessages.Message {
     public typealias _Fields = CTestProtos.Lifeline__Session__V1__Blank
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__blank__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { lifeline__session__v1__blank__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

@@ -11,18 +11,18 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 ///
 ///- with a list
 ///- and more
-@frozen public struct Test_Comments_Commented: LifelineMessages.Message {
+public struct Test_Comments_Commented: LifelineMessages.Message {
     //// Three slashes.
-    @inlinable public var slashes: String {
+    public var slashes: String {
         get { _message.pointee.has_slashes != 0 ? _message.string(_message.pointee.slashes) : "" }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `slashes` is set.
-    @inlinable public var hasSlashes: Bool { _message.pointee.has_slashes != 0 }
+    public var hasSlashes: Bool { _message.pointee.has_slashes != 0 }
     /// Forgets `slashes`; it then reads as its default.
-    @inlinable public mutating func clearSlashes() { _mutableFields().pointee.has_slashes = 0 }
+    public mutating func clearSlashes() { _mutableFields().pointee.has_slashes = 0 }
     /// Calls `body` with the text of `slashes`, without a copy.
-    @inlinable public func withSlashesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSlashesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_slashes != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.slashes, body)
     }
@@ -30,47 +30,47 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// First line.
     ///
     /// Third line, after an empty one.
-    @inlinable public var lines: String {
+    public var lines: String {
         get { _message.pointee.has_lines != 0 ? _message.string(_message.pointee.lines) : "" }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `lines` is set.
-    @inlinable public var hasLines: Bool { _message.pointee.has_lines != 0 }
+    public var hasLines: Bool { _message.pointee.has_lines != 0 }
     /// Forgets `lines`; it then reads as its default.
-    @inlinable public mutating func clearLines() { _mutableFields().pointee.has_lines = 0 }
+    public mutating func clearLines() { _mutableFields().pointee.has_lines = 0 }
     /// Calls `body` with the text of `lines`, without a copy.
-    @inlinable public func withLinesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withLinesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_lines != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.lines, body)
     }
 
     ///* Doc comment of Java's. 
-    @inlinable public var block: String {
+    public var block: String {
         get { _message.pointee.has_block != 0 ? _message.string(_message.pointee.block) : "" }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether `block` is set.
-    @inlinable public var hasBlock: Bool { _message.pointee.has_block != 0 }
+    public var hasBlock: Bool { _message.pointee.has_block != 0 }
     /// Forgets `block`; it then reads as its default.
-    @inlinable public mutating func clearBlock() { _mutableFields().pointee.has_block = 0 }
+    public mutating func clearBlock() { _mutableFields().pointee.has_block = 0 }
     /// Calls `body` with the text of `block`, without a copy.
-    @inlinable public func withBlockUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withBlockUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_block != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.block, body)
     }
 
     /// Windows line ends
     /// are here.
-    @inlinable public var carriageReturns: String {
+    public var carriageReturns: String {
         get { _message.pointee.has_carriage_returns != 0 ? _message.string(_message.pointee.carriage_returns) : "" }
         set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Whether `carriageReturns` is set.
-    @inlinable public var hasCarriageReturns: Bool { _message.pointee.has_carriage_returns != 0 }
+    public var hasCarriageReturns: Bool { _message.pointee.has_carriage_returns != 0 }
     /// Forgets `carriageReturns`; it then reads as its default.
-    @inlinable public mutating func clearCarriageReturns() { _mutableFields().pointee.has_carriage_returns = 0 }
+    public mutating func clearCarriageReturns() { _mutableFields().pointee.has_carriage_returns = 0 }
     /// Calls `body` with the text of `carriageReturns`, without a copy.
-    @inlinable public func withCarriageReturnsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withCarriageReturnsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_carriage_returns != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.carriage_returns, body)
     }
@@ -81,16 +81,16 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// fatalError(), 
     /// and 
     /// fatalError().
-    @inlinable public var separators: String {
+    public var separators: String {
         get { _message.pointee.has_separators != 0 ? _message.string(_message.pointee.separators) : "" }
         set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Whether `separators` is set.
-    @inlinable public var hasSeparators: Bool { _message.pointee.has_separators != 0 }
+    public var hasSeparators: Bool { _message.pointee.has_separators != 0 }
     /// Forgets `separators`; it then reads as its default.
-    @inlinable public mutating func clearSeparators() { _mutableFields().pointee.has_separators = 0 }
+    public mutating func clearSeparators() { _mutableFields().pointee.has_separators = 0 }
     /// Calls `body` with the text of `separators`, without a copy.
-    @inlinable public func withSeparatorsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSeparatorsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_separators != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.separators, body)
     }
@@ -99,33 +99,33 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// - Returns: nothing
     /// ```
     /// an open code block
-    @inlinable public var markup: String {
+    public var markup: String {
         get { _message.pointee.has_markup != 0 ? _message.string(_message.pointee.markup) : "" }
         set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether `markup` is set.
-    @inlinable public var hasMarkup: Bool { _message.pointee.has_markup != 0 }
+    public var hasMarkup: Bool { _message.pointee.has_markup != 0 }
     /// Forgets `markup`; it then reads as its default.
-    @inlinable public mutating func clearMarkup() { _mutableFields().pointee.has_markup = 0 }
+    public mutating func clearMarkup() { _mutableFields().pointee.has_markup = 0 }
     /// Calls `body` with the text of `markup`, without a copy.
-    @inlinable public func withMarkupUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withMarkupUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_markup != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.markup, body)
     }
 
     /// About a member.
-    @inlinable public var chosen: String {
+    public var chosen: String {
         get { _message.pointee.choice_case.rawValue == 7 ? _message.string(_message.pointee.chosen) : "" }
         set { _message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Calls `body` with the text of `chosen`, without a copy.
-    @inlinable public func withChosenUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withChosenUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.choice_case.rawValue == 7 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.chosen, body)
     }
 
     /// About the oneof.
-    @inlinable public var choice: OneOf_Choice? {
+    public var choice: OneOf_Choice? {
         get {
             switch _message.pointee.choice_case.rawValue {
             case 7: .chosen(self.chosen)
@@ -141,26 +141,26 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `choice` can hold.
-    @frozen public enum OneOf_Choice: Hashable, Sendable {
+    public enum OneOf_Choice: Hashable, Sendable {
         /// About a member.
         case chosen(String)
     }
 
     /// About the nested enum. */
-    @frozen public enum Nested: LifelineMessages.ProtobufEnum {
+    public enum Nested: LifelineMessages.ProtobufEnum {
         /// About the value. */
         case zero // = 0
 
-        @inlinable public init() { self = .zero }
+        public init() { self = .zero }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .zero
             default: return nil
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .zero: 0
             }
@@ -170,10 +170,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestProtos.Test__Comments__Commented
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__comments__commented__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__comments__commented__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

@@ -7,7 +7,7 @@ public import LifelineMessages
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// NOTE: This enum was marked as deprecated in the .proto file.
-@frozen public enum Test_Comments_DeprecatedKind: LifelineMessages.ProtobufEnum {
+public enum Test_Comments_DeprecatedKind: LifelineMessages.ProtobufEnum {
     /// NOTE: This enum value was marked as deprecated in the .proto file
     case unspecified // = 0
     /// NOTE: This enum value was marked as deprecated in the .proto file
@@ -18,9 +18,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// NOTE: This enum value was marked as deprecated in the .proto file
     public static let alias: Self = .old
 
-    @inlinable public init() { self = .unspecified }
+    public init() { self = .unspecified }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .unspecified
         case 1: self = .old
@@ -28,7 +28,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .unspecified: 0
         case .old: 1
@@ -42,9 +42,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 /// Deprecated as a whole.
 ///
 /// NOTE: This message was marked as deprecated in the .proto file.
-@frozen public struct Test_Comments_Deprecated: LifelineMessages.Message {
+public struct Test_Comments_Deprecated: LifelineMessages.Message {
     /// NOTE: This field was marked as deprecated in the .proto file.
-    @inlinable public var plain: Int32 {
+    public var plain: Int32 {
         get { _message.pointee.plain }
         set { _mutableFields().pointee.plain = newValue }
     }
@@ -52,59 +52,59 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// With a comment.
     ///
     /// NOTE: This field was marked as deprecated in the .proto file.
-    @inlinable public var maybe: String {
+    public var maybe: String {
         get { _message.pointee.has_maybe_case.rawValue == 2 ? _message.string(_message.pointee.maybe) : "" }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `maybe` is set.
-    @inlinable public var hasMaybe: Bool { _message.pointee.has_maybe_case.rawValue == 2 }
+    public var hasMaybe: Bool { _message.pointee.has_maybe_case.rawValue == 2 }
     /// Forgets `maybe`; it then reads as its default.
-    @inlinable public mutating func clearMaybe() { _mutableFields().pointee.has_maybe_case.rawValue = 0 }
+    public mutating func clearMaybe() { _mutableFields().pointee.has_maybe_case.rawValue = 0 }
     /// Calls `body` with the text of `maybe`, without a copy.
-    @inlinable public func withMaybeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withMaybeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_maybe_case.rawValue == 2 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.maybe, body)
     }
 
     /// NOTE: This field was marked as deprecated in the .proto file.
-    @inlinable public var many: LifelineMessages.RepeatedField<Test_Comments_DeprecatedKind> {
+    public var many: LifelineMessages.RepeatedField<Test_Comments_DeprecatedKind> {
         _read { yield LifelineMessages.RepeatedField<Test_Comments_DeprecatedKind>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     /// NOTE: This field was marked as deprecated in the .proto file.
-    @inlinable public var mapped: LifelineMessages.MapField<String, Test_Comments_Deprecated> {
+    public var mapped: LifelineMessages.MapField<String, Test_Comments_Deprecated> {
         _read { yield LifelineMessages.MapField<String, Test_Comments_Deprecated>(_in: _message, entries: _message.pointee.mapped, count: _message.pointee.n_mapped) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     /// NOTE: This field was marked as deprecated in the .proto file.
-    @inlinable public var nested: Test_Comments_Deprecated {
+    public var nested: Test_Comments_Deprecated {
         _read { yield Test_Comments_Deprecated(_reading: _message.pointee.choice_case.rawValue == 5 ? _message.pointee.nested : nil, in: _message) }
         set { _message[message: 4, of: Self._table] = newValue }
-        _modify { yield &_message[message: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
     }
 
     /// NOTE: This field was marked as deprecated in the .proto file.
-    @inlinable public var data: [Swift.UInt8] {
+    public var data: [Swift.UInt8] {
         get { _message.pointee.choice_case.rawValue == 6 ? _message.bytes(_message.pointee.data) : [] }
         set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Calls `body` with the bytes of `data`, without a copy.
-    @inlinable public func withDataSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withDataSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.choice_case.rawValue == 6 else { return try body([Swift.UInt8]().span) }
         return try _message.withSpan(_message.pointee.data, body)
     }
 
     /// NOTE: This field was marked as deprecated in the .proto file.
-    @inlinable public var kind: Test_Comments_DeprecatedKind {
+    public var kind: Test_Comments_DeprecatedKind {
         get { Test_Comments_DeprecatedKind._load(_message.pointee.kind) }
         set { _mutableFields().pointee.kind = newValue._cValue }
     }
 
-    @inlinable public var choice: OneOf_Choice? {
+    public var choice: OneOf_Choice? {
         get {
             switch _message.pointee.choice_case.rawValue {
             case 5: .nested(Test_Comments_Deprecated(_reading: _message.pointee.nested, in: _message))
@@ -122,7 +122,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `choice` can hold.
-    @frozen public enum OneOf_Choice: Hashable, Sendable {
+    public enum OneOf_Choice: Hashable, Sendable {
         /// NOTE: This field was marked as deprecated in the .proto file.
         case nested(Test_Comments_Deprecated)
         /// NOTE: This field was marked as deprecated in the .proto file.
@@ -130,10 +130,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestProtos.Test__Comments__Deprecated
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__comments__deprecated__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__comments__deprecated__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

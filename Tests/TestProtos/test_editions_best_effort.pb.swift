@@ -6,8 +6,8 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Test_Editions_BestEffort: LifelineMessages.Message {
-    @inlinable public var fooBar: Int32 {
+public struct Test_Editions_BestEffort: LifelineMessages.Message {
+    public var fooBar: Int32 {
         get { _message.pointee.has_foo_bar != 0 ? _message.pointee.foo_bar : 0 }
         set {
             let fields = _mutableFields()
@@ -16,11 +16,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `fooBar` is set.
-    @inlinable public var hasFooBar: Bool { _message.pointee.has_foo_bar != 0 }
+    public var hasFooBar: Bool { _message.pointee.has_foo_bar != 0 }
     /// Forgets `fooBar`; it then reads as its default.
-    @inlinable public mutating func clearFooBar() { _mutableFields().pointee.has_foo_bar = 0 }
+    public mutating func clearFooBar() { _mutableFields().pointee.has_foo_bar = 0 }
 
-    @inlinable public var fooBar_2: Int32 {
+    public var fooBar_2: Int32 {
         get { _message.pointee.has_foobar != 0 ? _message.pointee.foobar : 0 }
         set {
             let fields = _mutableFields()
@@ -29,11 +29,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `fooBar_2` is set.
-    @inlinable public var hasFooBar_2: Bool { _message.pointee.has_foobar != 0 }
+    public var hasFooBar_2: Bool { _message.pointee.has_foobar != 0 }
     /// Forgets `fooBar_2`; it then reads as its default.
-    @inlinable public mutating func clearFooBar_2() { _mutableFields().pointee.has_foobar = 0 }
+    public mutating func clearFooBar_2() { _mutableFields().pointee.has_foobar = 0 }
 
-    @inlinable public var last: Int32 {
+    public var last: Int32 {
         get { _message.pointee.has_last != 0 ? _message.pointee.last : 0 }
         set {
             let fields = _mutableFields()
@@ -42,15 +42,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `last` is set.
-    @inlinable public var hasLast: Bool { _message.pointee.has_last != 0 }
+    public var hasLast: Bool { _message.pointee.has_last != 0 }
     /// Forgets `last`; it then reads as its default.
-    @inlinable public mutating func clearLast() { _mutableFields().pointee.has_last = 0 }
+    public mutating func clearLast() { _mutableFields().pointee.has_last = 0 }
 
     public typealias _Fields = CTestProtos.Test__Editions__BestEffort
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__best_effort__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__best_effort__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

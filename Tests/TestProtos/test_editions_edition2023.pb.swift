@@ -6,15 +6,15 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public enum Test_Editions_Open: LifelineMessages.ProtobufEnum {
+public enum Test_Editions_Open: LifelineMessages.ProtobufEnum {
     case zero // = 0
     case one // = 1
     /// A number that the .proto file does not declare.
     case UNRECOGNIZED(Int)
 
-    @inlinable public init() { self = .zero }
+    public init() { self = .zero }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .zero
         case 1: self = .one
@@ -22,7 +22,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .zero: 0
         case .one: 1
@@ -33,13 +33,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     public static let allCases: [Self] = [.zero, .one]
 }
 
-@frozen public enum Test_Editions_Closed: LifelineMessages.ProtobufEnum {
+public enum Test_Editions_Closed: LifelineMessages.ProtobufEnum {
     case zero // = 0
     case one // = 1
 
-    @inlinable public init() { self = .zero }
+    public init() { self = .zero }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .zero
         case 1: self = .one
@@ -47,7 +47,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .zero: 0
         case .one: 1
@@ -57,8 +57,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     public static let allCases: [Self] = [.zero, .one]
 }
 
-@frozen public struct Test_Editions_Presence: LifelineMessages.Message {
-    @inlinable public var explicit: Int32 {
+public struct Test_Editions_Presence: LifelineMessages.Message {
+    public var explicit: Int32 {
         get { _message.pointee.has_explicit_1 != 0 ? _message.pointee.explicit_1 : 0 }
         set {
             let fields = _mutableFields()
@@ -67,58 +67,58 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `explicit` is set.
-    @inlinable public var hasExplicit: Bool { _message.pointee.has_explicit_1 != 0 }
+    public var hasExplicit: Bool { _message.pointee.has_explicit_1 != 0 }
     /// Forgets `explicit`; it then reads as its default.
-    @inlinable public mutating func clearExplicit() { _mutableFields().pointee.has_explicit_1 = 0 }
+    public mutating func clearExplicit() { _mutableFields().pointee.has_explicit_1 = 0 }
 
-    @inlinable public var implicit: Int32 {
+    public var implicit: Int32 {
         get { _message.pointee.implicit }
         set { _mutableFields().pointee.implicit = newValue }
     }
 
-    @inlinable public var explicitText: String {
+    public var explicitText: String {
         get { _message.pointee.has_explicit_text != 0 ? _message.string(_message.pointee.explicit_text) : "" }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether `explicitText` is set.
-    @inlinable public var hasExplicitText: Bool { _message.pointee.has_explicit_text != 0 }
+    public var hasExplicitText: Bool { _message.pointee.has_explicit_text != 0 }
     /// Forgets `explicitText`; it then reads as its default.
-    @inlinable public mutating func clearExplicitText() { _mutableFields().pointee.has_explicit_text = 0 }
+    public mutating func clearExplicitText() { _mutableFields().pointee.has_explicit_text = 0 }
     /// Calls `body` with the text of `explicitText`, without a copy.
-    @inlinable public func withExplicitTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withExplicitTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_explicit_text != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.explicit_text, body)
     }
 
-    @inlinable public var implicitText: String {
+    public var implicitText: String {
         get { _message.string(_message.pointee.implicit_text) }
         set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `implicitText`, without a copy.
-    @inlinable public func withImplicitTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withImplicitTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.implicit_text, body)
     }
 
-    @inlinable public var implicitBytes: [UInt8] {
+    public var implicitBytes: [UInt8] {
         get { _message.bytes(_message.pointee.implicit_bytes) }
         set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the bytes of `implicitBytes`, without a copy.
-    @inlinable public func withImplicitBytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withImplicitBytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.implicit_bytes, body)
     }
 
-    @inlinable public var implicitDouble: Double {
+    public var implicitDouble: Double {
         get { _message.pointee.implicit_double }
         set { _mutableFields().pointee.implicit_double = newValue }
     }
 
-    @inlinable public var implicitEnum: Test_Editions_Open {
+    public var implicitEnum: Test_Editions_Open {
         get { Test_Editions_Open._load(_message.pointee.implicit_enum) }
         set { _mutableFields().pointee.implicit_enum = newValue._cValue }
     }
 
-    @inlinable public var withDefault: Int32 {
+    public var withDefault: Int32 {
         get { _message.pointee.has_with_default != 0 ? _message.pointee.with_default : 7 }
         set {
             let fields = _mutableFields()
@@ -127,21 +127,21 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `withDefault` is set.
-    @inlinable public var hasWithDefault: Bool { _message.pointee.has_with_default != 0 }
+    public var hasWithDefault: Bool { _message.pointee.has_with_default != 0 }
     /// Forgets `withDefault`; it then reads as its default.
-    @inlinable public mutating func clearWithDefault() { _mutableFields().pointee.has_with_default = 0 }
+    public mutating func clearWithDefault() { _mutableFields().pointee.has_with_default = 0 }
 
-    @inlinable public var message: Test_Editions_Presence {
+    public var message: Test_Editions_Presence {
         _read { yield Test_Editions_Presence(_reading: _message.pointee.message, in: _message) }
         set { _message[message: 8, of: Self._table] = newValue }
-        _modify { yield &_message[message: 8, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 8, of: Self._table] }
     }
     /// Whether `message` is set.
-    @inlinable public var hasMessage: Bool { _message.pointee.message != nil }
+    public var hasMessage: Bool { _message.pointee.message != nil }
     /// Forgets `message`; it then reads as its default.
-    @inlinable public mutating func clearMessage() { _mutableFields().pointee.message = nil }
+    public mutating func clearMessage() { _mutableFields().pointee.message = nil }
 
-    @inlinable public var number: Int32 {
+    public var number: Int32 {
         get { _message.pointee.choice_case.rawValue == 10 ? _message.pointee.number : 0 }
         set {
             let fields = _mutableFields()
@@ -150,17 +150,17 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var text: String {
+    public var text: String {
         get { _message.pointee.choice_case.rawValue == 11 ? _message.string(_message.pointee.text) : "" }
         set { _message.assign(newValue, to: 10, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
-    @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.choice_case.rawValue == 11 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.text, body)
     }
 
-    @inlinable public var choice: OneOf_Choice? {
+    public var choice: OneOf_Choice? {
         get {
             switch _message.pointee.choice_case.rawValue {
             case 10: .number(self.number)
@@ -178,21 +178,21 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `choice` can hold.
-    @frozen public enum OneOf_Choice: Hashable, Sendable {
+    public enum OneOf_Choice: Hashable, Sendable {
         case number(Int32)
         case text(String)
     }
 
     public typealias _Fields = CTestProtos.Test__Editions__Presence
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__presence__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__presence__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Editions_Required: LifelineMessages.Message {
-    @inlinable public var number: Int32 {
+public struct Test_Editions_Required: LifelineMessages.Message {
+    public var number: Int32 {
         get { _message.pointee.has_number != 0 ? _message.pointee.number : 0 }
         set {
             let fields = _mutableFields()
@@ -201,44 +201,44 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `number` is set.
-    @inlinable public var hasNumber: Bool { _message.pointee.has_number != 0 }
+    public var hasNumber: Bool { _message.pointee.has_number != 0 }
     /// Forgets `number`; it then reads as its default.
-    @inlinable public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
+    public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
-    @inlinable public var text: String {
+    public var text: String {
         get { _message.pointee.has_text != 0 ? _message.string(_message.pointee.text) : "" }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `text` is set.
-    @inlinable public var hasText: Bool { _message.pointee.has_text != 0 }
+    public var hasText: Bool { _message.pointee.has_text != 0 }
     /// Forgets `text`; it then reads as its default.
-    @inlinable public mutating func clearText() { _mutableFields().pointee.has_text = 0 }
+    public mutating func clearText() { _mutableFields().pointee.has_text = 0 }
     /// Calls `body` with the text of `text`, without a copy.
-    @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_text != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.text, body)
     }
 
-    @inlinable public var message: Test_Editions_Delimited {
+    public var message: Test_Editions_Delimited {
         _read { yield Test_Editions_Delimited(_reading: _message.pointee.message, in: _message) }
         set { _message[message: 2, of: Self._table] = newValue }
-        _modify { yield &_message[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `message` is set.
-    @inlinable public var hasMessage: Bool { _message.pointee.message != nil }
+    public var hasMessage: Bool { _message.pointee.message != nil }
     /// Forgets `message`; it then reads as its default.
-    @inlinable public mutating func clearMessage() { _mutableFields().pointee.message = nil }
+    public mutating func clearMessage() { _mutableFields().pointee.message = nil }
 
     public typealias _Fields = CTestProtos.Test__Editions__Required
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__required__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__required__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Editions_Enums: LifelineMessages.Message {
-    @inlinable public var `open`: Test_Editions_Open {
+public struct Test_Editions_Enums: LifelineMessages.Message {
+    public var `open`: Test_Editions_Open {
         get { _message.pointee.has_open != 0 ? Test_Editions_Open._load(_message.pointee.open) : .zero }
         set {
             let fields = _mutableFields()
@@ -247,11 +247,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether ``open`` is set.
-    @inlinable public var hasOpen: Bool { _message.pointee.has_open != 0 }
+    public var hasOpen: Bool { _message.pointee.has_open != 0 }
     /// Forgets ``open``; it then reads as its default.
-    @inlinable public mutating func clearOpen() { _mutableFields().pointee.has_open = 0 }
+    public mutating func clearOpen() { _mutableFields().pointee.has_open = 0 }
 
-    @inlinable public var closed: Test_Editions_Closed {
+    public var closed: Test_Editions_Closed {
         get { _message.pointee.has_closed != 0 ? Test_Editions_Closed._load(_message.pointee.closed) : .zero }
         set {
             let fields = _mutableFields()
@@ -260,36 +260,36 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `closed` is set.
-    @inlinable public var hasClosed: Bool { _message.pointee.has_closed != 0 }
+    public var hasClosed: Bool { _message.pointee.has_closed != 0 }
     /// Forgets `closed`; it then reads as its default.
-    @inlinable public mutating func clearClosed() { _mutableFields().pointee.has_closed = 0 }
+    public mutating func clearClosed() { _mutableFields().pointee.has_closed = 0 }
 
-    @inlinable public var opens: LifelineMessages.RepeatedField<Test_Editions_Open> {
+    public var opens: LifelineMessages.RepeatedField<Test_Editions_Open> {
         _read { yield LifelineMessages.RepeatedField<Test_Editions_Open>(_in: _message, _message.pointee.opens, count: _message.pointee.n_opens) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var closeds: LifelineMessages.RepeatedField<Test_Editions_Closed> {
+    public var closeds: LifelineMessages.RepeatedField<Test_Editions_Closed> {
         _read { yield LifelineMessages.RepeatedField<Test_Editions_Closed>(_in: _message, _message.pointee.closeds, count: _message.pointee.n_closeds) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    @inlinable public var openValues: LifelineMessages.MapField<Int32, Test_Editions_Open> {
+    public var openValues: LifelineMessages.MapField<Int32, Test_Editions_Open> {
         _read { yield LifelineMessages.MapField<Int32, Test_Editions_Open>(_in: _message, entries: _message.pointee.open_values, count: _message.pointee.n_open_values) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var closedValues: LifelineMessages.MapField<Int32, Test_Editions_Closed> {
+    public var closedValues: LifelineMessages.MapField<Int32, Test_Editions_Closed> {
         _read { yield LifelineMessages.MapField<Int32, Test_Editions_Closed>(_in: _message, entries: _message.pointee.closed_values, count: _message.pointee.n_closed_values) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     /// Closed, for its own file is of proto2.
-    @inlinable public var other: Test_Proto2_Single {
+    public var other: Test_Proto2_Single {
         get { _message.pointee.has_other != 0 ? Test_Proto2_Single._load(_message.pointee.other) : .only }
         set {
             let fields = _mutableFields()
@@ -298,12 +298,12 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `other` is set.
-    @inlinable public var hasOther: Bool { _message.pointee.has_other != 0 }
+    public var hasOther: Bool { _message.pointee.has_other != 0 }
     /// Forgets `other`; it then reads as its default.
-    @inlinable public mutating func clearOther() { _mutableFields().pointee.has_other = 0 }
+    public mutating func clearOther() { _mutableFields().pointee.has_other = 0 }
 
     /// Closed, by its file's features.
-    @inlinable public var ofFile: Test_Editions_OfFile {
+    public var ofFile: Test_Editions_OfFile {
         get { _message.pointee.has_of_file != 0 ? Test_Editions_OfFile._load(_message.pointee.of_file) : .three }
         set {
             let fields = _mutableFields()
@@ -312,11 +312,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `ofFile` is set.
-    @inlinable public var hasOfFile: Bool { _message.pointee.has_of_file != 0 }
+    public var hasOfFile: Bool { _message.pointee.has_of_file != 0 }
     /// Forgets `ofFile`; it then reads as its default.
-    @inlinable public mutating func clearOfFile() { _mutableFields().pointee.has_of_file = 0 }
+    public mutating func clearOfFile() { _mutableFields().pointee.has_of_file = 0 }
 
-    @inlinable public var chosenOpen: Test_Editions_Open {
+    public var chosenOpen: Test_Editions_Open {
         get { _message.pointee.choice_case.rawValue == 9 ? Test_Editions_Open._load(_message.pointee.chosen_open) : .zero }
         set {
             let fields = _mutableFields()
@@ -325,7 +325,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var chosenClosed: Test_Editions_Closed {
+    public var chosenClosed: Test_Editions_Closed {
         get { _message.pointee.choice_case.rawValue == 10 ? Test_Editions_Closed._load(_message.pointee.chosen_closed) : .zero }
         set {
             let fields = _mutableFields()
@@ -334,7 +334,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var choice: OneOf_Choice? {
+    public var choice: OneOf_Choice? {
         get {
             switch _message.pointee.choice_case.rawValue {
             case 9: .chosenOpen(self.chosenOpen)
@@ -352,142 +352,142 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `choice` can hold.
-    @frozen public enum OneOf_Choice: Hashable, Sendable {
+    public enum OneOf_Choice: Hashable, Sendable {
         case chosenOpen(Test_Editions_Open)
         case chosenClosed(Test_Editions_Closed)
     }
 
     public typealias _Fields = CTestProtos.Test__Editions__Enums
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__enums__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__enums__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Editions_Packing: LifelineMessages.Message {
-    @inlinable public var packed: LifelineMessages.RepeatedField<Int32> {
+public struct Test_Editions_Packing: LifelineMessages.Message {
+    public var packed: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.packed, count: _message.pointee.n_packed) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    @inlinable public var expanded: LifelineMessages.RepeatedField<Int32> {
+    public var expanded: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.expanded, count: _message.pointee.n_expanded) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var packedEnums: LifelineMessages.RepeatedField<Test_Editions_Closed> {
+    public var packedEnums: LifelineMessages.RepeatedField<Test_Editions_Closed> {
         _read { yield LifelineMessages.RepeatedField<Test_Editions_Closed>(_in: _message, _message.pointee.packed_enums, count: _message.pointee.n_packed_enums) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var expandedEnums: LifelineMessages.RepeatedField<Test_Editions_Closed> {
+    public var expandedEnums: LifelineMessages.RepeatedField<Test_Editions_Closed> {
         _read { yield LifelineMessages.RepeatedField<Test_Editions_Closed>(_in: _message, _message.pointee.expanded_enums, count: _message.pointee.n_expanded_enums) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    @inlinable public var texts: LifelineMessages.RepeatedField<String> {
+    public var texts: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.texts, count: _message.pointee.n_texts) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Editions__Packing
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__packing__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__packing__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Editions_Text: LifelineMessages.Message {
-    @inlinable public var checked: String {
+public struct Test_Editions_Text: LifelineMessages.Message {
+    public var checked: String {
         get { _message.pointee.has_checked != 0 ? _message.string(_message.pointee.checked) : "" }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `checked` is set.
-    @inlinable public var hasChecked: Bool { _message.pointee.has_checked != 0 }
+    public var hasChecked: Bool { _message.pointee.has_checked != 0 }
     /// Forgets `checked`; it then reads as its default.
-    @inlinable public mutating func clearChecked() { _mutableFields().pointee.has_checked = 0 }
+    public mutating func clearChecked() { _mutableFields().pointee.has_checked = 0 }
     /// Calls `body` with the text of `checked`, without a copy.
-    @inlinable public func withCheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withCheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_checked != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.checked, body)
     }
 
-    @inlinable public var unchecked: String {
+    public var unchecked: String {
         get { _message.pointee.has_unchecked != 0 ? _message.string(_message.pointee.unchecked) : "" }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `unchecked` is set.
-    @inlinable public var hasUnchecked: Bool { _message.pointee.has_unchecked != 0 }
+    public var hasUnchecked: Bool { _message.pointee.has_unchecked != 0 }
     /// Forgets `unchecked`; it then reads as its default.
-    @inlinable public mutating func clearUnchecked() { _mutableFields().pointee.has_unchecked = 0 }
+    public mutating func clearUnchecked() { _mutableFields().pointee.has_unchecked = 0 }
     /// Calls `body` with the text of `unchecked`, without a copy.
-    @inlinable public func withUncheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withUncheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_unchecked != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.unchecked, body)
     }
 
-    @inlinable public var uncheckedImplicit: String {
+    public var uncheckedImplicit: String {
         get { _message.string(_message.pointee.unchecked_implicit) }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `uncheckedImplicit`, without a copy.
-    @inlinable public func withUncheckedImplicitUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withUncheckedImplicitUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.unchecked_implicit, body)
     }
 
-    @inlinable public var manyChecked: LifelineMessages.RepeatedField<String> {
+    public var manyChecked: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.many_checked, count: _message.pointee.n_many_checked) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    @inlinable public var manyUnchecked: LifelineMessages.RepeatedField<String> {
+    public var manyUnchecked: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.many_unchecked, count: _message.pointee.n_many_unchecked) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var checkedMap: LifelineMessages.MapField<String, String> {
+    public var checkedMap: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.checked_map, count: _message.pointee.n_checked_map) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
-    @inlinable public var uncheckedMap: LifelineMessages.MapField<String, String> {
+    public var uncheckedMap: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.unchecked_map, count: _message.pointee.n_unchecked_map) }
         set { _message[collection: 6, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
-    @inlinable public var chosenUnchecked: String {
+    public var chosenUnchecked: String {
         get { _message.pointee.choice_case.rawValue == 8 ? _message.string(_message.pointee.chosen_unchecked) : "" }
         set { _message.assign(newValue, to: 7, of: Self._table) }
     }
     /// Calls `body` with the text of `chosenUnchecked`, without a copy.
-    @inlinable public func withChosenUncheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withChosenUncheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.choice_case.rawValue == 8 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.chosen_unchecked, body)
     }
 
-    @inlinable public var chosenChecked: String {
+    public var chosenChecked: String {
         get { _message.pointee.choice_case.rawValue == 9 ? _message.string(_message.pointee.chosen_checked) : "" }
         set { _message.assign(newValue, to: 8, of: Self._table) }
     }
     /// Calls `body` with the text of `chosenChecked`, without a copy.
-    @inlinable public func withChosenCheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withChosenCheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.choice_case.rawValue == 9 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.chosen_checked, body)
     }
 
     /// Members have the oneof's features, and may change them.
-    @inlinable public var choice: OneOf_Choice? {
+    public var choice: OneOf_Choice? {
         get {
             switch _message.pointee.choice_case.rawValue {
             case 8: .chosenUnchecked(self.chosenUnchecked)
@@ -505,80 +505,80 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `choice` can hold.
-    @frozen public enum OneOf_Choice: Hashable, Sendable {
+    public enum OneOf_Choice: Hashable, Sendable {
         case chosenUnchecked(String)
         case chosenChecked(String)
     }
 
     public typealias _Fields = CTestProtos.Test__Editions__Text
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__text__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__text__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Editions_Delimited: LifelineMessages.Message {
+public struct Test_Editions_Delimited: LifelineMessages.Message {
     /// In text format, named `Inner`, as proto2's groups are.
-    @inlinable public var inner: Test_Editions_Delimited.Inner {
+    public var inner: Test_Editions_Delimited.Inner {
         _read { yield Test_Editions_Delimited.Inner(_reading: _message.pointee.inner, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `inner` is set.
-    @inlinable public var hasInner: Bool { _message.pointee.inner != nil }
+    public var hasInner: Bool { _message.pointee.inner != nil }
     /// Forgets `inner`; it then reads as its default.
-    @inlinable public mutating func clearInner() { _mutableFields().pointee.inner = nil }
+    public mutating func clearInner() { _mutableFields().pointee.inner = nil }
 
-    @inlinable public var other: Test_Editions_Delimited.Inner {
+    public var other: Test_Editions_Delimited.Inner {
         _read { yield Test_Editions_Delimited.Inner(_reading: _message.pointee.other, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `other` is set.
-    @inlinable public var hasOther: Bool { _message.pointee.other != nil }
+    public var hasOther: Bool { _message.pointee.other != nil }
     /// Forgets `other`; it then reads as its default.
-    @inlinable public mutating func clearOther() { _mutableFields().pointee.other = nil }
+    public mutating func clearOther() { _mutableFields().pointee.other = nil }
 
-    @inlinable public var delimited: Test_Editions_Delimited {
+    public var delimited: Test_Editions_Delimited {
         _read { yield Test_Editions_Delimited(_reading: _message.pointee.delimited, in: _message) }
         set { _message[message: 2, of: Self._table] = newValue }
-        _modify { yield &_message[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `delimited` is set.
-    @inlinable public var hasDelimited: Bool { _message.pointee.delimited != nil }
+    public var hasDelimited: Bool { _message.pointee.delimited != nil }
     /// Forgets `delimited`; it then reads as its default.
-    @inlinable public mutating func clearDelimited() { _mutableFields().pointee.delimited = nil }
+    public mutating func clearDelimited() { _mutableFields().pointee.delimited = nil }
 
-    @inlinable public var prefixed: Test_Editions_Delimited.Inner {
+    public var prefixed: Test_Editions_Delimited.Inner {
         _read { yield Test_Editions_Delimited.Inner(_reading: _message.pointee.prefixed, in: _message) }
         set { _message[message: 3, of: Self._table] = newValue }
-        _modify { yield &_message[message: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
     }
     /// Whether `prefixed` is set.
-    @inlinable public var hasPrefixed: Bool { _message.pointee.prefixed != nil }
+    public var hasPrefixed: Bool { _message.pointee.prefixed != nil }
     /// Forgets `prefixed`; it then reads as its default.
-    @inlinable public mutating func clearPrefixed() { _mutableFields().pointee.prefixed = nil }
+    public mutating func clearPrefixed() { _mutableFields().pointee.prefixed = nil }
 
-    @inlinable public var many: LifelineMessages.RepeatedField<Test_Editions_Delimited.Inner> {
+    public var many: LifelineMessages.RepeatedField<Test_Editions_Delimited.Inner> {
         _read { yield LifelineMessages.RepeatedField<Test_Editions_Delimited.Inner>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var map: LifelineMessages.MapField<Int32, Test_Editions_Delimited.Inner> {
+    public var map: LifelineMessages.MapField<Int32, Test_Editions_Delimited.Inner> {
         _read { yield LifelineMessages.MapField<Int32, Test_Editions_Delimited.Inner>(_in: _message, entries: _message.pointee.map, count: _message.pointee.n_map) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
-    @inlinable public var chosen: Test_Editions_Delimited.Inner {
+    public var chosen: Test_Editions_Delimited.Inner {
         _read { yield Test_Editions_Delimited.Inner(_reading: _message.pointee.choice_case.rawValue == 7 ? _message.pointee.chosen : nil, in: _message) }
         set { _message[message: 6, of: Self._table] = newValue }
-        _modify { yield &_message[message: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 6, of: Self._table] }
     }
 
-    @inlinable public var number: Int32 {
+    public var number: Int32 {
         get { _message.pointee.choice_case.rawValue == 8 ? _message.pointee.number : 0 }
         set {
             let fields = _mutableFields()
@@ -588,17 +588,17 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// Of another file, and with that name.
-    @inlinable public var ofFileMessage: Test_Editions_OfFileMessage {
+    public var ofFileMessage: Test_Editions_OfFileMessage {
         _read { yield Test_Editions_OfFileMessage(_reading: _message.pointee.of_file_message, in: _message) }
         set { _message[message: 8, of: Self._table] = newValue }
-        _modify { yield &_message[message: 8, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 8, of: Self._table] }
     }
     /// Whether `ofFileMessage` is set.
-    @inlinable public var hasOfFileMessage: Bool { _message.pointee.of_file_message != nil }
+    public var hasOfFileMessage: Bool { _message.pointee.of_file_message != nil }
     /// Forgets `ofFileMessage`; it then reads as its default.
-    @inlinable public mutating func clearOfFileMessage() { _mutableFields().pointee.of_file_message = nil }
+    public mutating func clearOfFileMessage() { _mutableFields().pointee.of_file_message = nil }
 
-    @inlinable public var choice: OneOf_Choice? {
+    public var choice: OneOf_Choice? {
         get {
             switch _message.pointee.choice_case.rawValue {
             case 7: .chosen(Test_Editions_Delimited.Inner(_reading: _message.pointee.chosen, in: _message))
@@ -616,13 +616,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `choice` can hold.
-    @frozen public enum OneOf_Choice: Hashable, Sendable {
+    public enum OneOf_Choice: Hashable, Sendable {
         case chosen(Test_Editions_Delimited.Inner)
         case number(Int32)
     }
 
-    @frozen public struct Inner: LifelineMessages.Message {
-        @inlinable public var number: Int32 {
+    public struct Inner: LifelineMessages.Message {
+        public var number: Int32 {
             get { _message.pointee.has_number != 0 ? _message.pointee.number : 0 }
             set {
                 let fields = _mutableFields()
@@ -631,33 +631,33 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `number` is set.
-        @inlinable public var hasNumber: Bool { _message.pointee.has_number != 0 }
+        public var hasNumber: Bool { _message.pointee.has_number != 0 }
         /// Forgets `number`; it then reads as its default.
-        @inlinable public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
+        public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
-        @inlinable public var below: Test_Editions_Delimited {
+        public var below: Test_Editions_Delimited {
             _read { yield Test_Editions_Delimited(_reading: _message.pointee.below, in: _message) }
             set { _message[message: 1, of: Self._table] = newValue }
-            _modify { yield &_message[message: 1, of: Self._table] }
+            @inlinable _modify { yield &_message[message: 1, of: Self._table] }
         }
         /// Whether `below` is set.
-        @inlinable public var hasBelow: Bool { _message.pointee.below != nil }
+        public var hasBelow: Bool { _message.pointee.below != nil }
         /// Forgets `below`; it then reads as its default.
-        @inlinable public mutating func clearBelow() { _mutableFields().pointee.below = nil }
+        public mutating func clearBelow() { _mutableFields().pointee.below = nil }
 
         public typealias _Fields = CTestProtos.Test__Editions__Delimited__InnerX85f97181
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__delimited__inner_x85f97181__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__delimited__inner_x85f97181__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestProtos.Test__Editions__Delimited
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__delimited__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__delimited__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

@@ -6,8 +6,8 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Test_Editions_Edition2024_Hidden: LifelineMessages.Message {
-    @inlinable public var number: Int32 {
+public struct Test_Editions_Edition2024_Hidden: LifelineMessages.Message {
+    public var number: Int32 {
         get { _message.pointee.has_number != 0 ? _message.pointee.number : 0 }
         set {
             let fields = _mutableFields()
@@ -16,30 +16,30 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `number` is set.
-    @inlinable public var hasNumber: Bool { _message.pointee.has_number != 0 }
+    public var hasNumber: Bool { _message.pointee.has_number != 0 }
     /// Forgets `number`; it then reads as its default.
-    @inlinable public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
+    public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
     public typealias _Fields = CTestProtos.Test__Editions__Edition2024__Hidden
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__edition2024__hidden__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__edition2024__hidden__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Editions_Edition2024_Shown: LifelineMessages.Message {
-    @inlinable public var hidden: Test_Editions_Edition2024_Hidden {
+public struct Test_Editions_Edition2024_Shown: LifelineMessages.Message {
+    public var hidden: Test_Editions_Edition2024_Hidden {
         _read { yield Test_Editions_Edition2024_Hidden(_reading: _message.pointee.hidden, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `hidden` is set.
-    @inlinable public var hasHidden: Bool { _message.pointee.hidden != nil }
+    public var hasHidden: Bool { _message.pointee.hidden != nil }
     /// Forgets `hidden`; it then reads as its default.
-    @inlinable public mutating func clearHidden() { _mutableFields().pointee.hidden = nil }
+    public mutating func clearHidden() { _mutableFields().pointee.hidden = nil }
 
-    @inlinable public var kind: Test_Editions_Edition2024_Shown.Kind {
+    public var kind: Test_Editions_Edition2024_Shown.Kind {
         get { _message.pointee.has_kind != 0 ? Test_Editions_Edition2024_Shown.Kind._load(_message.pointee.kind) : .unspecified }
         set {
             let fields = _mutableFields()
@@ -48,40 +48,40 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `kind` is set.
-    @inlinable public var hasKind: Bool { _message.pointee.has_kind != 0 }
+    public var hasKind: Bool { _message.pointee.has_kind != 0 }
     /// Forgets `kind`; it then reads as its default.
-    @inlinable public mutating func clearKind() { _mutableFields().pointee.has_kind = 0 }
+    public mutating func clearKind() { _mutableFields().pointee.has_kind = 0 }
 
-    @inlinable public var nested: Test_Editions_Edition2024_Shown.Nested {
+    public var nested: Test_Editions_Edition2024_Shown.Nested {
         _read { yield Test_Editions_Edition2024_Shown.Nested(_reading: _message.pointee.nested, in: _message) }
         set { _message[message: 2, of: Self._table] = newValue }
-        _modify { yield &_message[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `nested` is set.
-    @inlinable public var hasNested: Bool { _message.pointee.nested != nil }
+    public var hasNested: Bool { _message.pointee.nested != nil }
     /// Forgets `nested`; it then reads as its default.
-    @inlinable public mutating func clearNested() { _mutableFields().pointee.nested = nil }
+    public mutating func clearNested() { _mutableFields().pointee.nested = nil }
 
-    @inlinable public var view: String {
+    public var view: String {
         get { _message.pointee.has_view != 0 ? _message.string(_message.pointee.view) : "" }
         set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Whether `view` is set.
-    @inlinable public var hasView: Bool { _message.pointee.has_view != 0 }
+    public var hasView: Bool { _message.pointee.has_view != 0 }
     /// Forgets `view`; it then reads as its default.
-    @inlinable public mutating func clearView() { _mutableFields().pointee.has_view = 0 }
+    public mutating func clearView() { _mutableFields().pointee.has_view = 0 }
     /// Calls `body` with the text of `view`, without a copy.
-    @inlinable public func withViewUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withViewUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_view != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.view, body)
     }
 
-    @inlinable public var `open`: Test_Editions_Open {
+    public var `open`: Test_Editions_Open {
         get { Test_Editions_Open._load(_message.pointee.open) }
         set { _mutableFields().pointee.open = newValue._cValue }
     }
 
-    @inlinable public var closed: Test_Editions_Closed {
+    public var closed: Test_Editions_Closed {
         get { _message.pointee.has_closed != 0 ? Test_Editions_Closed._load(_message.pointee.closed) : .zero }
         set {
             let fields = _mutableFields()
@@ -90,25 +90,25 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `closed` is set.
-    @inlinable public var hasClosed: Bool { _message.pointee.has_closed != 0 }
+    public var hasClosed: Bool { _message.pointee.has_closed != 0 }
     /// Forgets `closed`; it then reads as its default.
-    @inlinable public mutating func clearClosed() { _mutableFields().pointee.has_closed = 0 }
+    public mutating func clearClosed() { _mutableFields().pointee.has_closed = 0 }
 
-    @inlinable public var numbers: LifelineMessages.RepeatedField<Int32> {
+    public var numbers: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.numbers, count: _message.pointee.n_numbers) }
         set { _message[collection: 6, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
-    @frozen public enum Kind: LifelineMessages.ProtobufEnum {
+    public enum Kind: LifelineMessages.ProtobufEnum {
         case unspecified // = 0
         case some // = 1
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .unspecified }
+        public init() { self = .unspecified }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unspecified
             case 1: self = .some
@@ -116,7 +116,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .unspecified: 0
             case .some: 1
@@ -127,39 +127,39 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         public static let allCases: [Self] = [.unspecified, .some]
     }
 
-    @frozen public struct Nested: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct Nested: LifelineMessages.Message {
+        public var text: String {
             get { _message.pointee.has_text != 0 ? _message.string(_message.pointee.text) : "" }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Whether `text` is set.
-        @inlinable public var hasText: Bool { _message.pointee.has_text != 0 }
+        public var hasText: Bool { _message.pointee.has_text != 0 }
         /// Forgets `text`; it then reads as its default.
-        @inlinable public mutating func clearText() { _mutableFields().pointee.has_text = 0 }
+        public mutating func clearText() { _mutableFields().pointee.has_text = 0 }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             guard _message.pointee.has_text != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Editions__Edition2024__Shown__NestedX30767ca2
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__edition2024__shown__nested_x30767ca2__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__edition2024__shown__nested_x30767ca2__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestProtos.Test__Editions__Edition2024__Shown
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__edition2024__shown__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__edition2024__shown__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Editions_Edition2024_OddlyNamed: LifelineMessages.Message {
-    @inlinable public var camelCase: Int32 {
+public struct Test_Editions_Edition2024_OddlyNamed: LifelineMessages.Message {
+    public var camelCase: Int32 {
         get { _message.pointee.has_camelcase != 0 ? _message.pointee.camelcase : 0 }
         set {
             let fields = _mutableFields()
@@ -168,11 +168,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `camelCase` is set.
-    @inlinable public var hasCamelCase: Bool { _message.pointee.has_camelcase != 0 }
+    public var hasCamelCase: Bool { _message.pointee.has_camelcase != 0 }
     /// Forgets `camelCase`; it then reads as its default.
-    @inlinable public mutating func clearCamelCase() { _mutableFields().pointee.has_camelcase = 0 }
+    public mutating func clearCamelCase() { _mutableFields().pointee.has_camelcase = 0 }
 
-    @inlinable public var number: Int32 {
+    public var number: Int32 {
         get { _message.pointee.choice_case.rawValue == 2 ? _message.pointee.number : 0 }
         set {
             let fields = _mutableFields()
@@ -181,7 +181,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var choice: OneOf_Choice? {
+    public var choice: OneOf_Choice? {
         get {
             switch _message.pointee.choice_case.rawValue {
             case 2: .number(self.number)
@@ -197,15 +197,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `choice` can hold.
-    @frozen public enum OneOf_Choice: Hashable, Sendable {
+    public enum OneOf_Choice: Hashable, Sendable {
         case number(Int32)
     }
 
     public typealias _Fields = CTestProtos.Test__Editions__Edition2024__OddlyNamed
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__edition2024__oddly_named__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__edition2024__oddly_named__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

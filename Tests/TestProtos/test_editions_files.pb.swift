@@ -6,14 +6,14 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public enum Test_Editions_OfFile: LifelineMessages.ProtobufEnum {
+public enum Test_Editions_OfFile: LifelineMessages.ProtobufEnum {
     case three // = 3
     case four // = 4
     case enumValueFeature // = 5
 
-    @inlinable public init() { self = .three }
+    public init() { self = .three }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 3: self = .three
         case 4: self = .four
@@ -22,7 +22,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .three: 3
         case .four: 4
@@ -33,21 +33,21 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     public static let allCases: [Self] = [.three, .four, .enumValueFeature]
 }
 
-@frozen public enum Test_Editions_OfFileOpen: LifelineMessages.ProtobufEnum {
+public enum Test_Editions_OfFileOpen: LifelineMessages.ProtobufEnum {
     case zero // = 0
     /// A number that the .proto file does not declare.
     case UNRECOGNIZED(Int)
 
-    @inlinable public init() { self = .zero }
+    public init() { self = .zero }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .zero
         default: self = .UNRECOGNIZED(rawValue)
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .zero: 0
         case .UNRECOGNIZED(let rawValue): rawValue
@@ -57,13 +57,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     public static let allCases: [Self] = [.zero]
 }
 
-@frozen public struct Test_Editions_OfFileMessage: LifelineMessages.Message {
-    @inlinable public var implicit: Int32 {
+public struct Test_Editions_OfFileMessage: LifelineMessages.Message {
+    public var implicit: Int32 {
         get { _message.pointee.implicit }
         set { _mutableFields().pointee.implicit = newValue }
     }
 
-    @inlinable public var explicit: Int32 {
+    public var explicit: Int32 {
         get { _message.pointee.has_explicit_2 != 0 ? _message.pointee.explicit_2 : 0 }
         set {
             let fields = _mutableFields()
@@ -72,11 +72,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `explicit` is set.
-    @inlinable public var hasExplicit: Bool { _message.pointee.has_explicit_2 != 0 }
+    public var hasExplicit: Bool { _message.pointee.has_explicit_2 != 0 }
     /// Forgets `explicit`; it then reads as its default.
-    @inlinable public mutating func clearExplicit() { _mutableFields().pointee.has_explicit_2 = 0 }
+    public mutating func clearExplicit() { _mutableFields().pointee.has_explicit_2 = 0 }
 
-    @inlinable public var closed: Test_Editions_OfFile {
+    public var closed: Test_Editions_OfFile {
         get { _message.pointee.has_closed != 0 ? Test_Editions_OfFile._load(_message.pointee.closed) : .three }
         set {
             let fields = _mutableFields()
@@ -85,89 +85,89 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `closed` is set.
-    @inlinable public var hasClosed: Bool { _message.pointee.has_closed != 0 }
+    public var hasClosed: Bool { _message.pointee.has_closed != 0 }
     /// Forgets `closed`; it then reads as its default.
-    @inlinable public mutating func clearClosed() { _mutableFields().pointee.has_closed = 0 }
+    public mutating func clearClosed() { _mutableFields().pointee.has_closed = 0 }
 
-    @inlinable public var `open`: Test_Editions_OfFileOpen {
+    public var `open`: Test_Editions_OfFileOpen {
         get { Test_Editions_OfFileOpen._load(_message.pointee.open) }
         set { _mutableFields().pointee.open = newValue._cValue }
     }
 
-    @inlinable public var expanded: LifelineMessages.RepeatedField<Int32> {
+    public var expanded: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.expanded, count: _message.pointee.n_expanded) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var packed: LifelineMessages.RepeatedField<Int32> {
+    public var packed: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.packed, count: _message.pointee.n_packed) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
-    @inlinable public var unchecked: String {
+    public var unchecked: String {
         get { _message.string(_message.pointee.unchecked) }
         set { _message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Calls `body` with the text of `unchecked`, without a copy.
-    @inlinable public func withUncheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withUncheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.unchecked, body)
     }
 
-    @inlinable public var checked: String {
+    public var checked: String {
         get { _message.string(_message.pointee.checked) }
         set { _message.assign(newValue, to: 7, of: Self._table) }
     }
     /// Calls `body` with the text of `checked`, without a copy.
-    @inlinable public func withCheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withCheckedUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.checked, body)
     }
 
-    @inlinable public var delimited: Test_Editions_OfFileMessage {
+    public var delimited: Test_Editions_OfFileMessage {
         _read { yield Test_Editions_OfFileMessage(_reading: _message.pointee.delimited, in: _message) }
         set { _message[message: 8, of: Self._table] = newValue }
-        _modify { yield &_message[message: 8, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 8, of: Self._table] }
     }
     /// Whether `delimited` is set.
-    @inlinable public var hasDelimited: Bool { _message.pointee.delimited != nil }
+    public var hasDelimited: Bool { _message.pointee.delimited != nil }
     /// Forgets `delimited`; it then reads as its default.
-    @inlinable public mutating func clearDelimited() { _mutableFields().pointee.delimited = nil }
+    public mutating func clearDelimited() { _mutableFields().pointee.delimited = nil }
 
-    @inlinable public var prefixed: Test_Editions_OfFileMessage {
+    public var prefixed: Test_Editions_OfFileMessage {
         _read { yield Test_Editions_OfFileMessage(_reading: _message.pointee.prefixed, in: _message) }
         set { _message[message: 9, of: Self._table] = newValue }
-        _modify { yield &_message[message: 9, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 9, of: Self._table] }
     }
     /// Whether `prefixed` is set.
-    @inlinable public var hasPrefixed: Bool { _message.pointee.prefixed != nil }
+    public var hasPrefixed: Bool { _message.pointee.prefixed != nil }
     /// Forgets `prefixed`; it then reads as its default.
-    @inlinable public mutating func clearPrefixed() { _mutableFields().pointee.prefixed = nil }
+    public mutating func clearPrefixed() { _mutableFields().pointee.prefixed = nil }
 
     /// Neither the map's entries nor their values are ever delimited.
-    @inlinable public var map: LifelineMessages.MapField<String, Test_Editions_OfFileMessage> {
+    public var map: LifelineMessages.MapField<String, Test_Editions_OfFileMessage> {
         _read { yield LifelineMessages.MapField<String, Test_Editions_OfFileMessage>(_in: _message, entries: _message.pointee.map, count: _message.pointee.n_map) }
         set { _message[collection: 10, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 10, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
-    @inlinable public var chosen: String {
+    public var chosen: String {
         get { _message.pointee.choice_case.rawValue == 12 ? _message.string(_message.pointee.chosen) : "" }
         set { _message.assign(newValue, to: 11, of: Self._table) }
     }
     /// Calls `body` with the text of `chosen`, without a copy.
-    @inlinable public func withChosenUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withChosenUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.choice_case.rawValue == 12 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.chosen, body)
     }
 
-    @inlinable public var chosenMessage: Test_Editions_OfFileMessage {
+    public var chosenMessage: Test_Editions_OfFileMessage {
         _read { yield Test_Editions_OfFileMessage(_reading: _message.pointee.choice_case.rawValue == 13 ? _message.pointee.chosen_message : nil, in: _message) }
         set { _message[message: 12, of: Self._table] = newValue }
-        _modify { yield &_message[message: 12, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 12, of: Self._table] }
     }
 
-    @inlinable public var choice: OneOf_Choice? {
+    public var choice: OneOf_Choice? {
         get {
             switch _message.pointee.choice_case.rawValue {
             case 12: .chosen(self.chosen)
@@ -185,16 +185,16 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `choice` can hold.
-    @frozen public enum OneOf_Choice: Hashable, Sendable {
+    public enum OneOf_Choice: Hashable, Sendable {
         case chosen(String)
         case chosenMessage(Test_Editions_OfFileMessage)
     }
 
     public typealias _Fields = CTestProtos.Test__Editions__OfFileMessage
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__of_file_message__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__editions__of_file_message__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

@@ -6,45 +6,45 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Test_Empty_Nothing: LifelineMessages.Message {
+public struct Test_Empty_Nothing: LifelineMessages.Message {
     public typealias _Fields = CTestProtos.Test__Empty__Nothing
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__empty__nothing__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__empty__nothing__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Empty_HoldsNothing: LifelineMessages.Message {
-    @inlinable public var nothing: Test_Empty_Nothing {
+public struct Test_Empty_HoldsNothing: LifelineMessages.Message {
+    public var nothing: Test_Empty_Nothing {
         _read { yield Test_Empty_Nothing(_reading: _message.pointee.nothing, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `nothing` is set.
-    @inlinable public var hasNothing: Bool { _message.pointee.nothing != nil }
+    public var hasNothing: Bool { _message.pointee.nothing != nil }
     /// Forgets `nothing`; it then reads as its default.
-    @inlinable public mutating func clearNothing() { _mutableFields().pointee.nothing = nil }
+    public mutating func clearNothing() { _mutableFields().pointee.nothing = nil }
 
-    @inlinable public var nothings: LifelineMessages.RepeatedField<Test_Empty_Nothing> {
+    public var nothings: LifelineMessages.RepeatedField<Test_Empty_Nothing> {
         _read { yield LifelineMessages.RepeatedField<Test_Empty_Nothing>(_in: _message, _message.pointee.nothings, count: _message.pointee.n_nothings) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var mapped: LifelineMessages.MapField<Bool, Test_Empty_Nothing> {
+    public var mapped: LifelineMessages.MapField<Bool, Test_Empty_Nothing> {
         _read { yield LifelineMessages.MapField<Bool, Test_Empty_Nothing>(_in: _message, entries: _message.pointee.mapped, count: _message.pointee.n_mapped) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var chosen: Test_Empty_Nothing {
+    public var chosen: Test_Empty_Nothing {
         _read { yield Test_Empty_Nothing(_reading: _message.pointee.choice_case.rawValue == 4 ? _message.pointee.chosen : nil, in: _message) }
         set { _message[message: 3, of: Self._table] = newValue }
-        _modify { yield &_message[message: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
     }
 
-    @inlinable public var choice: OneOf_Choice? {
+    public var choice: OneOf_Choice? {
         get {
             switch _message.pointee.choice_case.rawValue {
             case 4: .chosen(Test_Empty_Nothing(_reading: _message.pointee.chosen, in: _message))
@@ -60,15 +60,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `choice` can hold.
-    @frozen public enum OneOf_Choice: Hashable, Sendable {
+    public enum OneOf_Choice: Hashable, Sendable {
         case chosen(Test_Empty_Nothing)
     }
 
     public typealias _Fields = CTestProtos.Test__Empty__HoldsNothing
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__empty__holds_nothing__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__empty__holds_nothing__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

@@ -5,15 +5,15 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public enum Test_Empty_Mood: LifelineMessages.ProtobufEnum {
+public enum Test_Empty_Mood: LifelineMessages.ProtobufEnum {
     case unspecified // = 0
     case good // = 1
     /// A number that the .proto file does not declare.
     case UNRECOGNIZED(Int)
 
-    @inlinable public init() { self = .unspecified }
+    public init() { self = .unspecified }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .unspecified
         case 1: self = .good
@@ -21,7 +21,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .unspecified: 0
         case .good: 1

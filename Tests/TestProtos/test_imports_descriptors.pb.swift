@@ -8,30 +8,30 @@ public import LifelineMessages
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// A message with fields of the types that describe schemas, and with custom options.
-@frozen public struct Test_Imports_Schema: LifelineMessages.Message {
-    @inlinable public var files: Google_Protobuf_FileDescriptorSet {
+public struct Test_Imports_Schema: LifelineMessages.Message {
+    public var files: Google_Protobuf_FileDescriptorSet {
         _read { yield Google_Protobuf_FileDescriptorSet(_reading: _message.pointee.files, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `files` is set.
-    @inlinable public var hasFiles: Bool { _message.pointee.files != nil }
+    public var hasFiles: Bool { _message.pointee.files != nil }
     /// Forgets `files`; it then reads as its default.
-    @inlinable public mutating func clearFiles() { _mutableFields().pointee.files = nil }
+    public mutating func clearFiles() { _mutableFields().pointee.files = nil }
 
-    @inlinable public var fieldOptions: LifelineMessages.MapField<String, Google_Protobuf_FieldOptions> {
+    public var fieldOptions: LifelineMessages.MapField<String, Google_Protobuf_FieldOptions> {
         _read { yield LifelineMessages.MapField<String, Google_Protobuf_FieldOptions>(_in: _message, entries: _message.pointee.field_options, count: _message.pointee.n_field_options) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var editions: LifelineMessages.RepeatedField<Google_Protobuf_Edition> {
+    public var editions: LifelineMessages.RepeatedField<Google_Protobuf_Edition> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Edition>(_in: _message, _message.pointee.editions, count: _message.pointee.n_editions) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var type: Google_Protobuf_FieldDescriptorProto.TypeEnum {
+    public var type: Google_Protobuf_FieldDescriptorProto.TypeEnum {
         get { _message.pointee.has_type_4 != 0 ? Google_Protobuf_FieldDescriptorProto.TypeEnum._load(_message.pointee.type_4) : .double }
         set {
             let fields = _mutableFields()
@@ -40,54 +40,54 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `type` is set.
-    @inlinable public var hasType: Bool { _message.pointee.has_type_4 != 0 }
+    public var hasType: Bool { _message.pointee.has_type_4 != 0 }
     /// Forgets `type`; it then reads as its default.
-    @inlinable public mutating func clearType() { _mutableFields().pointee.has_type_4 = 0 }
+    public mutating func clearType() { _mutableFields().pointee.has_type_4 = 0 }
 
-    @inlinable public var request: Google_Protobuf_Compiler_CodeGeneratorRequest {
+    public var request: Google_Protobuf_Compiler_CodeGeneratorRequest {
         _read { yield Google_Protobuf_Compiler_CodeGeneratorRequest(_reading: _message.pointee.request, in: _message) }
         set { _message[message: 4, of: Self._table] = newValue }
-        _modify { yield &_message[message: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
     }
     /// Whether `request` is set.
-    @inlinable public var hasRequest: Bool { _message.pointee.request != nil }
+    public var hasRequest: Bool { _message.pointee.request != nil }
     /// Forgets `request`; it then reads as its default.
-    @inlinable public mutating func clearRequest() { _mutableFields().pointee.request = nil }
+    public mutating func clearRequest() { _mutableFields().pointee.request = nil }
 
     public typealias _Fields = CTestProtos.Test__Imports__Schema
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__schema__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__schema__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Imports_Extensions_owner: LifelineMessages.MessageExtension {
-    @inlinable public var value: String {
+public struct Test_Imports_Extensions_owner: LifelineMessages.MessageExtension {
+    public var value: String {
         get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _message.pointee.has_value != 0 }
+    public var hasValue: Bool { _message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
-    @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.value, body)
     }
 
     public typealias _Extended = Google_Protobuf_MessageOptions
     public typealias _Fields = CTestProtos.Test__Imports__OwnerX50b7c31c
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__owner_x50b7c31c__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__owner_x50b7c31c__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Imports_Extensions_rank: LifelineMessages.MessageExtension {
-    @inlinable public var value: Int32 {
+public struct Test_Imports_Extensions_rank: LifelineMessages.MessageExtension {
+    public var value: Int32 {
         get { _message.pointee.has_value != 0 ? _message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
@@ -96,17 +96,17 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _message.pointee.has_value != 0 }
+    public var hasValue: Bool { _message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Google_Protobuf_FieldOptions
     public typealias _Fields = CTestProtos.Test__Imports__RankX2fba573f
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__rank_x2fba573f__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__rank_x2fba573f__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 extension Google_Protobuf_MessageOptions {

@@ -6,21 +6,21 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Test_Imports_Left_Item: LifelineMessages.Message {
-    @inlinable public var left: String {
+public struct Test_Imports_Left_Item: LifelineMessages.Message {
+    public var left: String {
         get { _message.string(_message.pointee.left) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `left`, without a copy.
-    @inlinable public func withLeftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withLeftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.left, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Imports__Left__Item
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__left__item__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__left__item__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

@@ -7,22 +7,22 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Test_Imports_Options_Marked: LifelineMessages.Message {
-    @inlinable public var number: Int32 {
+public struct Test_Imports_Options_Marked: LifelineMessages.Message {
+    public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     public typealias _Fields = CTestProtos.Test__Imports__Options__Marked
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__options__marked__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__options__marked__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Imports_Options_Extensions_level: LifelineMessages.MessageExtension {
-    @inlinable public var value: Int32 {
+public struct Test_Imports_Options_Extensions_level: LifelineMessages.MessageExtension {
+    public var value: Int32 {
         get { _message.pointee.has_value_case.rawValue == 50013 ? _message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
@@ -31,45 +31,45 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50013 }
+    public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50013 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
 
     public typealias _Extended = Google_Protobuf_MessageOptions
     public typealias _Fields = CTestProtos.Test__Imports__Options__LevelX6bb4c491
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__options__level_x6bb4c491__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__options__level_x6bb4c491__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Imports_Options_Extensions_note: LifelineMessages.MessageExtension {
-    @inlinable public var value: String {
+public struct Test_Imports_Options_Extensions_note: LifelineMessages.MessageExtension {
+    public var value: String {
         get { _message.pointee.has_value_case.rawValue == 50014 ? _message.string(_message.pointee.value) : "" }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50014 }
+    public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50014 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
     /// Calls `body` with the text of `value`, without a copy.
-    @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_value_case.rawValue == 50014 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.value, body)
     }
 
     public typealias _Extended = Google_Protobuf_MessageOptions
     public typealias _Fields = CTestProtos.Test__Imports__Options__NoteX68a7cd11
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__options__note_x68a7cd11__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__options__note_x68a7cd11__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Imports_Options_Extensions_rate: LifelineMessages.MessageExtension {
-    @inlinable public var value: Double {
+public struct Test_Imports_Options_Extensions_rate: LifelineMessages.MessageExtension {
+    public var value: Double {
         get { _message.pointee.has_value_case.rawValue == 50015 ? _message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
@@ -78,53 +78,53 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50015 }
+    public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50015 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
 
     public typealias _Extended = Google_Protobuf_MessageOptions
     public typealias _Fields = CTestProtos.Test__Imports__Options__RateXe3e228ab
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__options__rate_xe3e228ab__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__options__rate_xe3e228ab__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Imports_Options_Extensions_mark: LifelineMessages.MessageExtension {
-    @inlinable public var value: Test_Imports_Options_Marked {
+public struct Test_Imports_Options_Extensions_mark: LifelineMessages.MessageExtension {
+    public var value: Test_Imports_Options_Marked {
         _read { yield Test_Imports_Options_Marked(_reading: _message.pointee.has_value_case.rawValue == 50016 ? _message.pointee.value : nil, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50016 }
+    public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50016 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
 
     public typealias _Extended = Google_Protobuf_MessageOptions
     public typealias _Fields = CTestProtos.Test__Imports__Options__MarkX0d3320ac
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__options__mark_x0d3320ac__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__options__mark_x0d3320ac__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Imports_Options_Extensions_codes: LifelineMessages.MessageExtension {
-    @inlinable public var value: LifelineMessages.RepeatedField<Int32> {
+public struct Test_Imports_Options_Extensions_codes: LifelineMessages.MessageExtension {
+    public var value: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Google_Protobuf_MessageOptions
     public typealias _Fields = CTestProtos.Test__Imports__Options__CodesX34b5dd59
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__options__codes_x34b5dd59__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__options__codes_x34b5dd59__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 extension Google_Protobuf_MessageOptions {

@@ -7,61 +7,61 @@ public import LifelineMessages
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Refers to itself, in every way.
-@frozen public struct Test_Imports_Tree: LifelineMessages.Message {
-    @inlinable public var name: String {
+public struct Test_Imports_Tree: LifelineMessages.Message {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
-    @inlinable public var left: Test_Imports_Tree {
+    public var left: Test_Imports_Tree {
         _read { yield Test_Imports_Tree(_reading: _message.pointee.left, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `left` is set.
-    @inlinable public var hasLeft: Bool { _message.pointee.left != nil }
+    public var hasLeft: Bool { _message.pointee.left != nil }
     /// Forgets `left`; it then reads as its default.
-    @inlinable public mutating func clearLeft() { _mutableFields().pointee.left = nil }
+    public mutating func clearLeft() { _mutableFields().pointee.left = nil }
 
-    @inlinable public var right: Test_Imports_Tree {
+    public var right: Test_Imports_Tree {
         _read { yield Test_Imports_Tree(_reading: _message.pointee.has_right_case.rawValue == 3 ? _message.pointee.right : nil, in: _message) }
         set { _message[message: 2, of: Self._table] = newValue }
-        _modify { yield &_message[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `right` is set.
-    @inlinable public var hasRight: Bool { _message.pointee.has_right_case.rawValue == 3 }
+    public var hasRight: Bool { _message.pointee.has_right_case.rawValue == 3 }
     /// Forgets `right`; it then reads as its default.
-    @inlinable public mutating func clearRight() { _mutableFields().pointee.has_right_case.rawValue = 0 }
+    public mutating func clearRight() { _mutableFields().pointee.has_right_case.rawValue = 0 }
 
-    @inlinable public var children: LifelineMessages.RepeatedField<Test_Imports_Tree> {
+    public var children: LifelineMessages.RepeatedField<Test_Imports_Tree> {
         _read { yield LifelineMessages.RepeatedField<Test_Imports_Tree>(_in: _message, _message.pointee.children, count: _message.pointee.n_children) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    @inlinable public var named: LifelineMessages.MapField<String, Test_Imports_Tree> {
+    public var named: LifelineMessages.MapField<String, Test_Imports_Tree> {
         _read { yield LifelineMessages.MapField<String, Test_Imports_Tree>(_in: _message, entries: _message.pointee.named, count: _message.pointee.n_named) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var branch: Test_Imports_Tree {
+    public var branch: Test_Imports_Tree {
         _read { yield Test_Imports_Tree(_reading: _message.pointee.grafted_case.rawValue == 6 ? _message.pointee.branch : nil, in: _message) }
         set { _message[message: 5, of: Self._table] = newValue }
-        _modify { yield &_message[message: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
     }
 
-    @inlinable public var leaf: Test_Imports_Tree.Leaf {
+    public var leaf: Test_Imports_Tree.Leaf {
         _read { yield Test_Imports_Tree.Leaf(_reading: _message.pointee.grafted_case.rawValue == 7 ? _message.pointee.leaf : nil, in: _message) }
         set { _message[message: 6, of: Self._table] = newValue }
-        _modify { yield &_message[message: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 6, of: Self._table] }
     }
 
-    @inlinable public var grafted: OneOf_Grafted? {
+    public var grafted: OneOf_Grafted? {
         get {
             switch _message.pointee.grafted_case.rawValue {
             case 6: .branch(Test_Imports_Tree(_reading: _message.pointee.branch, in: _message))
@@ -79,108 +79,108 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `grafted` can hold.
-    @frozen public enum OneOf_Grafted: Hashable, Sendable {
+    public enum OneOf_Grafted: Hashable, Sendable {
         case branch(Test_Imports_Tree)
         case leaf(Test_Imports_Tree.Leaf)
     }
 
-    @frozen public struct Leaf: LifelineMessages.Message {
-        @inlinable public var tree: Test_Imports_Tree {
+    public struct Leaf: LifelineMessages.Message {
+        public var tree: Test_Imports_Tree {
             _read { yield Test_Imports_Tree(_reading: _message.pointee.tree, in: _message) }
             set { _message[message: 0, of: Self._table] = newValue }
-            _modify { yield &_message[message: 0, of: Self._table] }
+            @inlinable _modify { yield &_message[message: 0, of: Self._table] }
         }
         /// Whether `tree` is set.
-        @inlinable public var hasTree: Bool { _message.pointee.tree != nil }
+        public var hasTree: Bool { _message.pointee.tree != nil }
         /// Forgets `tree`; it then reads as its default.
-        @inlinable public mutating func clearTree() { _mutableFields().pointee.tree = nil }
+        public mutating func clearTree() { _mutableFields().pointee.tree = nil }
 
-        @inlinable public var vein: Test_Imports_Tree.Leaf.Vein {
+        public var vein: Test_Imports_Tree.Leaf.Vein {
             _read { yield Test_Imports_Tree.Leaf.Vein(_reading: _message.pointee.vein, in: _message) }
             set { _message[message: 1, of: Self._table] = newValue }
-            _modify { yield &_message[message: 1, of: Self._table] }
+            @inlinable _modify { yield &_message[message: 1, of: Self._table] }
         }
         /// Whether `vein` is set.
-        @inlinable public var hasVein: Bool { _message.pointee.vein != nil }
+        public var hasVein: Bool { _message.pointee.vein != nil }
         /// Forgets `vein`; it then reads as its default.
-        @inlinable public mutating func clearVein() { _mutableFields().pointee.vein = nil }
+        public mutating func clearVein() { _mutableFields().pointee.vein = nil }
 
-        @frozen public struct Vein: LifelineMessages.Message {
-            @inlinable public var leaf: Test_Imports_Tree.Leaf {
+        public struct Vein: LifelineMessages.Message {
+            public var leaf: Test_Imports_Tree.Leaf {
                 _read { yield Test_Imports_Tree.Leaf(_reading: _message.pointee.leaf, in: _message) }
                 set { _message[message: 0, of: Self._table] = newValue }
-                _modify { yield &_message[message: 0, of: Self._table] }
+                @inlinable _modify { yield &_message[message: 0, of: Self._table] }
             }
             /// Whether `leaf` is set.
-            @inlinable public var hasLeaf: Bool { _message.pointee.leaf != nil }
+            public var hasLeaf: Bool { _message.pointee.leaf != nil }
             /// Forgets `leaf`; it then reads as its default.
-            @inlinable public mutating func clearLeaf() { _mutableFields().pointee.leaf = nil }
+            public mutating func clearLeaf() { _mutableFields().pointee.leaf = nil }
 
-            @inlinable public var vein: Test_Imports_Tree.Leaf.Vein {
+            public var vein: Test_Imports_Tree.Leaf.Vein {
                 _read { yield Test_Imports_Tree.Leaf.Vein(_reading: _message.pointee.vein, in: _message) }
                 set { _message[message: 1, of: Self._table] = newValue }
-                _modify { yield &_message[message: 1, of: Self._table] }
+                @inlinable _modify { yield &_message[message: 1, of: Self._table] }
             }
             /// Whether `vein` is set.
-            @inlinable public var hasVein: Bool { _message.pointee.vein != nil }
+            public var hasVein: Bool { _message.pointee.vein != nil }
             /// Forgets `vein`; it then reads as its default.
-            @inlinable public mutating func clearVein() { _mutableFields().pointee.vein = nil }
+            public mutating func clearVein() { _mutableFields().pointee.vein = nil }
 
             public typealias _Fields = CTestProtos.Test__Imports__Tree__LeafXef3ed9f1__VeinX1b5d2ae3
-            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__get_table() }
+            public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__tree__leaf_xef3ed9f1__vein_x1b5d2ae3__get_table() }
             public var _message: LifelineMessages._MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-            @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-            @inlinable public init() { _message = Self._emptyMessage }
+            public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+            public init() { _message = Self._emptyMessage }
         }
 
         public typealias _Fields = CTestProtos.Test__Imports__Tree__LeafXef3ed9f1
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__tree__leaf_xef3ed9f1__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__tree__leaf_xef3ed9f1__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestProtos.Test__Imports__Tree
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__tree__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__tree__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Imports_Egg: LifelineMessages.Message {
-    @inlinable public var hatches: Test_Imports_Hen {
+public struct Test_Imports_Egg: LifelineMessages.Message {
+    public var hatches: Test_Imports_Hen {
         _read { yield Test_Imports_Hen(_reading: _message.pointee.hatches, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `hatches` is set.
-    @inlinable public var hasHatches: Bool { _message.pointee.hatches != nil }
+    public var hasHatches: Bool { _message.pointee.hatches != nil }
     /// Forgets `hatches`; it then reads as its default.
-    @inlinable public mutating func clearHatches() { _mutableFields().pointee.hatches = nil }
+    public mutating func clearHatches() { _mutableFields().pointee.hatches = nil }
 
     public typealias _Fields = CTestProtos.Test__Imports__Egg
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__egg__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__egg__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Imports_Hen: LifelineMessages.Message {
-    @inlinable public var lays: LifelineMessages.RepeatedField<Test_Imports_Egg> {
+public struct Test_Imports_Hen: LifelineMessages.Message {
+    public var lays: LifelineMessages.RepeatedField<Test_Imports_Egg> {
         _read { yield LifelineMessages.RepeatedField<Test_Imports_Egg>(_in: _message, _message.pointee.lays, count: _message.pointee.n_lays) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Imports__Hen
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__hen__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__hen__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

@@ -6,28 +6,28 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Test_Imports_Right_Item: LifelineMessages.Message {
-    @inlinable public var right: String {
+public struct Test_Imports_Right_Item: LifelineMessages.Message {
+    public var right: String {
         get { _message.pointee.has_right != 0 ? _message.string(_message.pointee.right) : "" }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `right` is set.
-    @inlinable public var hasRight: Bool { _message.pointee.has_right != 0 }
+    public var hasRight: Bool { _message.pointee.has_right != 0 }
     /// Forgets `right`; it then reads as its default.
-    @inlinable public mutating func clearRight() { _mutableFields().pointee.has_right = 0 }
+    public mutating func clearRight() { _mutableFields().pointee.has_right = 0 }
     /// Calls `body` with the text of `right`, without a copy.
-    @inlinable public func withRightUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withRightUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_right != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.right, body)
     }
 
-    @frozen public enum Kind: LifelineMessages.ProtobufEnum {
+    public enum Kind: LifelineMessages.ProtobufEnum {
         case unknown // = 0
         case known // = 1
 
-        @inlinable public init() { self = .unknown }
+        public init() { self = .unknown }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unknown
             case 1: self = .known
@@ -35,7 +35,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .unknown: 0
             case .known: 1
@@ -46,10 +46,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestProtos.Test__Imports__Right__Item
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__right__item__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__right__item__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

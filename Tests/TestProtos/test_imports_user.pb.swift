@@ -8,114 +8,114 @@ public import LifelineWellKnownTypes
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Uses messages of other files, packages and modules, some seen only through a public import.
-@frozen public struct Test_Imports_User: LifelineMessages.Message {
-    @inlinable public var left: Test_Imports_Left_Item {
+public struct Test_Imports_User: LifelineMessages.Message {
+    public var left: Test_Imports_Left_Item {
         _read { yield Test_Imports_Left_Item(_reading: _message.pointee.left, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `left` is set.
-    @inlinable public var hasLeft: Bool { _message.pointee.left != nil }
+    public var hasLeft: Bool { _message.pointee.left != nil }
     /// Forgets `left`; it then reads as its default.
-    @inlinable public mutating func clearLeft() { _mutableFields().pointee.left = nil }
+    public mutating func clearLeft() { _mutableFields().pointee.left = nil }
 
-    @inlinable public var right: Test_Imports_Right_Item {
+    public var right: Test_Imports_Right_Item {
         _read { yield Test_Imports_Right_Item(_reading: _message.pointee.right, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `right` is set.
-    @inlinable public var hasRight: Bool { _message.pointee.right != nil }
+    public var hasRight: Bool { _message.pointee.right != nil }
     /// Forgets `right`; it then reads as its default.
-    @inlinable public mutating func clearRight() { _mutableFields().pointee.right = nil }
+    public mutating func clearRight() { _mutableFields().pointee.right = nil }
 
-    @inlinable public var lefts: LifelineMessages.MapField<String, Test_Imports_Left_Item> {
+    public var lefts: LifelineMessages.MapField<String, Test_Imports_Left_Item> {
         _read { yield LifelineMessages.MapField<String, Test_Imports_Left_Item>(_in: _message, entries: _message.pointee.lefts, count: _message.pointee.n_lefts) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var moods: LifelineMessages.RepeatedField<Test_Empty_Mood> {
+    public var moods: LifelineMessages.RepeatedField<Test_Empty_Mood> {
         _read { yield LifelineMessages.RepeatedField<Test_Empty_Mood>(_in: _message, _message.pointee.moods, count: _message.pointee.n_moods) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    @inlinable public var eitherLeft: Test_Imports_Left_Item {
+    public var eitherLeft: Test_Imports_Left_Item {
         _read { yield Test_Imports_Left_Item(_reading: _message.pointee.either_case.rawValue == 5 ? _message.pointee.either_left : nil, in: _message) }
         set { _message[message: 4, of: Self._table] = newValue }
-        _modify { yield &_message[message: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
     }
 
-    @inlinable public var eitherRight: Test_Imports_Right_Item {
+    public var eitherRight: Test_Imports_Right_Item {
         _read { yield Test_Imports_Right_Item(_reading: _message.pointee.either_case.rawValue == 6 ? _message.pointee.either_right : nil, in: _message) }
         set { _message[message: 5, of: Self._table] = newValue }
-        _modify { yield &_message[message: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
     }
 
-    @inlinable public var eitherTime: Google_Protobuf_Timestamp {
+    public var eitherTime: Google_Protobuf_Timestamp {
         _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.either_case.rawValue == 7 ? _message.pointee.either_time : nil, in: _message) }
         set { _message[message: 6, of: Self._table] = newValue }
-        _modify { yield &_message[message: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 6, of: Self._table] }
     }
 
-    @inlinable public var anything: Google_Protobuf_Any {
+    public var anything: Google_Protobuf_Any {
         _read { yield Google_Protobuf_Any(_reading: _message.pointee.anything, in: _message) }
         set { _message[message: 7, of: Self._table] = newValue }
-        _modify { yield &_message[message: 7, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 7, of: Self._table] }
     }
     /// Whether `anything` is set.
-    @inlinable public var hasAnything: Bool { _message.pointee.anything != nil }
+    public var hasAnything: Bool { _message.pointee.anything != nil }
     /// Forgets `anything`; it then reads as its default.
-    @inlinable public mutating func clearAnything() { _mutableFields().pointee.anything = nil }
+    public mutating func clearAnything() { _mutableFields().pointee.anything = nil }
 
-    @inlinable public var properties: Google_Protobuf_Struct {
+    public var properties: Google_Protobuf_Struct {
         _read { yield Google_Protobuf_Struct(_reading: _message.pointee.properties, in: _message) }
         set { _message[message: 8, of: Self._table] = newValue }
-        _modify { yield &_message[message: 8, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 8, of: Self._table] }
     }
     /// Whether `properties` is set.
-    @inlinable public var hasProperties: Bool { _message.pointee.properties != nil }
+    public var hasProperties: Bool { _message.pointee.properties != nil }
     /// Forgets `properties`; it then reads as its default.
-    @inlinable public mutating func clearProperties() { _mutableFields().pointee.properties = nil }
+    public mutating func clearProperties() { _mutableFields().pointee.properties = nil }
 
-    @inlinable public var null: Google_Protobuf_NullValue {
+    public var null: Google_Protobuf_NullValue {
         get { Google_Protobuf_NullValue._load(_message.pointee.null) }
         set { _mutableFields().pointee.null = newValue._cValue }
     }
 
-    @inlinable public var wrapped: Google_Protobuf_Int64Value {
+    public var wrapped: Google_Protobuf_Int64Value {
         _read { yield Google_Protobuf_Int64Value(_reading: _message.pointee.wrapped, in: _message) }
         set { _message[message: 10, of: Self._table] = newValue }
-        _modify { yield &_message[message: 10, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 10, of: Self._table] }
     }
     /// Whether `wrapped` is set.
-    @inlinable public var hasWrapped: Bool { _message.pointee.wrapped != nil }
+    public var hasWrapped: Bool { _message.pointee.wrapped != nil }
     /// Forgets `wrapped`; it then reads as its default.
-    @inlinable public mutating func clearWrapped() { _mutableFields().pointee.wrapped = nil }
+    public mutating func clearWrapped() { _mutableFields().pointee.wrapped = nil }
 
-    @inlinable public var values: LifelineMessages.MapField<Int64, Google_Protobuf_Value> {
+    public var values: LifelineMessages.MapField<Int64, Google_Protobuf_Value> {
         _read { yield LifelineMessages.MapField<Int64, Google_Protobuf_Value>(_in: _message, entries: _message.pointee.values, count: _message.pointee.n_values) }
         set { _message[collection: 11, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 11, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
     }
 
-    @inlinable public var unpackaged: Unpackaged {
+    public var unpackaged: Unpackaged {
         _read { yield Unpackaged(_reading: _message.pointee.unpackaged, in: _message) }
         set { _message[message: 12, of: Self._table] = newValue }
-        _modify { yield &_message[message: 12, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 12, of: Self._table] }
     }
     /// Whether `unpackaged` is set.
-    @inlinable public var hasUnpackaged: Bool { _message.pointee.unpackaged != nil }
+    public var hasUnpackaged: Bool { _message.pointee.unpackaged != nil }
     /// Forgets `unpackaged`; it then reads as its default.
-    @inlinable public mutating func clearUnpackaged() { _mutableFields().pointee.unpackaged = nil }
+    public mutating func clearUnpackaged() { _mutableFields().pointee.unpackaged = nil }
 
-    @inlinable public var unpackagedKind: UnpackagedKind {
+    public var unpackagedKind: UnpackagedKind {
         get { UnpackagedKind._load(_message.pointee.unpackaged_kind) }
         set { _mutableFields().pointee.unpackaged_kind = newValue._cValue }
     }
 
-    @inlinable public var either: OneOf_Either? {
+    public var either: OneOf_Either? {
         get {
             switch _message.pointee.either_case.rawValue {
             case 5: .eitherLeft(Test_Imports_Left_Item(_reading: _message.pointee.either_left, in: _message))
@@ -135,17 +135,17 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `either` can hold.
-    @frozen public enum OneOf_Either: Hashable, Sendable {
+    public enum OneOf_Either: Hashable, Sendable {
         case eitherLeft(Test_Imports_Left_Item)
         case eitherRight(Test_Imports_Right_Item)
         case eitherTime(Google_Protobuf_Timestamp)
     }
 
     public typealias _Fields = CTestProtos.Test__Imports__User
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__user__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__imports__user__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

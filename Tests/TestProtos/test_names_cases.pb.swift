@@ -6,7 +6,7 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public enum Test_Names_Cases_Closed: LifelineMessages.ProtobufEnum {
+public enum Test_Names_Cases_Closed: LifelineMessages.ProtobufEnum {
     case none // = 0
     case some // = 1
     case init_ // = 2
@@ -56,9 +56,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     case eof // = 46
     case linux // = 47
 
-    @inlinable public init() { self = .none }
+    public init() { self = .none }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .none
         case 1: self = .some
@@ -112,7 +112,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .none: 0
         case .some: 1
@@ -168,8 +168,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     public static let allCases: [Self] = [.none, .some, .init_, .self_3, .self_4, .type_5, .type_6, .allCases_7, .allCases_8, .rawValue_9, .rawValue_10, .hashValue_11, .hashValue_12, .description_, .debugDescription_, .unrecognized, .unrecognized_, .default, .case, .in, .nil, .true, .false, .protocol, .class, .let, .var, .func, .is, .as, .any, .associativity, .optional, .required, .cValue_34, .cValue_35, .load_36, .load_37, .fooBar, .fooBar_, .foo_Bar, ._1, ._2, .____, .a0, .null, .eof, .linux]
 }
 
-@frozen public struct Test_Names_Cases_Cases: LifelineMessages.Message {
-    @inlinable public var closed: Test_Names_Cases_Closed {
+public struct Test_Names_Cases_Cases: LifelineMessages.Message {
+    public var closed: Test_Names_Cases_Closed {
         get { _message.pointee.has_closed != 0 ? Test_Names_Cases_Closed._load(_message.pointee.closed) : .self_3 }
         set {
             let fields = _mutableFields()
@@ -178,11 +178,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `closed` is set.
-    @inlinable public var hasClosed: Bool { _message.pointee.has_closed != 0 }
+    public var hasClosed: Bool { _message.pointee.has_closed != 0 }
     /// Forgets `closed`; it then reads as its default.
-    @inlinable public mutating func clearClosed() { _mutableFields().pointee.has_closed = 0 }
+    public mutating func clearClosed() { _mutableFields().pointee.has_closed = 0 }
 
-    @inlinable public var prefixed: Test_Names_Cases_Cases.Prefixed {
+    public var prefixed: Test_Names_Cases_Cases.Prefixed {
         get { _message.pointee.has_prefixed != 0 ? Test_Names_Cases_Cases.Prefixed._load(_message.pointee.prefixed) : .prefixed1 }
         set {
             let fields = _mutableFields()
@@ -191,11 +191,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `prefixed` is set.
-    @inlinable public var hasPrefixed: Bool { _message.pointee.has_prefixed != 0 }
+    public var hasPrefixed: Bool { _message.pointee.has_prefixed != 0 }
     /// Forgets `prefixed`; it then reads as its default.
-    @inlinable public mutating func clearPrefixed() { _mutableFields().pointee.has_prefixed = 0 }
+    public mutating func clearPrefixed() { _mutableFields().pointee.has_prefixed = 0 }
 
-    @frozen public enum Prefixed: LifelineMessages.ProtobufEnum {
+    public enum Prefixed: LifelineMessages.ProtobufEnum {
         case none // = 0
         case prefixed1 // = 1
         case prefixed1A // = 2
@@ -205,9 +205,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         case other_6 // = 6
         case other_7 // = 7
 
-        @inlinable public init() { self = .none }
+        public init() { self = .none }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .none
             case 1: self = .prefixed1
@@ -221,7 +221,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .none: 0
             case .prefixed1: 1
@@ -238,10 +238,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Cases__Cases
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__cases__cases__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__cases__cases__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

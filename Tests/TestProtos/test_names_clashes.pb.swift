@@ -6,15 +6,15 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public enum Test_Names_Joined__kind: LifelineMessages.ProtobufEnum {
+public enum Test_Names_Joined__kind: LifelineMessages.ProtobufEnum {
     case unknown // = 0
     case outer // = 2
     /// A number that the .proto file does not declare.
     case UNRECOGNIZED(Int)
 
-    @inlinable public init() { self = .unknown }
+    public init() { self = .unknown }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .unknown
         case 2: self = .outer
@@ -22,7 +22,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .unknown: 0
         case .outer: 2
@@ -33,21 +33,21 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     public static let allCases: [Self] = [.unknown, .outer]
 }
 
-@frozen public enum Test_Names_Joined_kind: LifelineMessages.ProtobufEnum {
+public enum Test_Names_Joined_kind: LifelineMessages.ProtobufEnum {
     case none // = 0
     /// A number that the .proto file does not declare.
     case UNRECOGNIZED(Int)
 
-    @inlinable public init() { self = .none }
+    public init() { self = .none }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .none
         default: self = .UNRECOGNIZED(rawValue)
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .none: 0
         case .UNRECOGNIZED(let rawValue): rawValue
@@ -57,8 +57,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     public static let allCases: [Self] = [.none]
 }
 
-@frozen public struct Test_Names_Presence: LifelineMessages.Message {
-    @inlinable public var foo: Int32 {
+public struct Test_Names_Presence: LifelineMessages.Message {
+    public var foo: Int32 {
         get { _message.pointee.has_foo_of_case.rawValue == 1 ? _message.pointee.foo : 0 }
         set {
             let fields = _mutableFields()
@@ -67,76 +67,76 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `foo` is set.
-    @inlinable public var hasFoo: Bool { _message.pointee.has_foo_of_case.rawValue == 1 }
+    public var hasFoo: Bool { _message.pointee.has_foo_of_case.rawValue == 1 }
     /// Forgets `foo`; it then reads as its default.
-    @inlinable public mutating func clearFoo() { _mutableFields().pointee.has_foo_of_case.rawValue = 0 }
+    public mutating func clearFoo() { _mutableFields().pointee.has_foo_of_case.rawValue = 0 }
 
-    @inlinable public var hasFoo_p: Bool {
+    public var hasFoo_p: Bool {
         get { _message.pointee.has_foo_2 != 0 }
         set { _mutableFields().pointee.has_foo_2 = newValue ? 1 : 0 }
     }
 
-    @inlinable public var clearFoo_p: String {
+    public var clearFoo_p: String {
         get { _message.string(_message.pointee.clear_foo) }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `clearFoo_p`, without a copy.
-    @inlinable public func withClearFoo_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withClearFoo_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.clear_foo, body)
     }
 
-    @inlinable public var hasFooCase_p: Int32 {
+    public var hasFooCase_p: Int32 {
         get { _message.pointee.has_foo_case }
         set { _mutableFields().pointee.has_foo_case = newValue }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Presence
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__presence__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__presence__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Names_Counts: LifelineMessages.Message {
-    @inlinable public var items: LifelineMessages.RepeatedField<Int32> {
+public struct Test_Names_Counts: LifelineMessages.Message {
+    public var items: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.items, count: _message.pointee.n_items) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    @inlinable public var nItems: Int32 {
+    public var nItems: Int32 {
         get { _message.pointee.n_items_2 }
         set { _mutableFields().pointee.n_items_2 = newValue }
     }
 
-    @inlinable public var nNItems: Int32 {
+    public var nNItems: Int32 {
         get { _message.pointee.n_n_items }
         set { _mutableFields().pointee.n_n_items = newValue }
     }
 
-    @inlinable public var nCount: LifelineMessages.RepeatedField<Int32> {
+    public var nCount: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.n_count, count: _message.pointee.n_n_count) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    @inlinable public var count: LifelineMessages.MapField<Int32, Int32> {
+    public var count: LifelineMessages.MapField<Int32, Int32> {
         _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.count_5, count: _message.pointee.n_count_5) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Counts
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__counts__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__counts__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Names_Oneofs: LifelineMessages.Message {
-    @inlinable public var a: Int32 {
+public struct Test_Names_Oneofs: LifelineMessages.Message {
+    public var a: Int32 {
         get { _message.pointee.x_of_of_case.rawValue == 1 ? _message.pointee.a : 0 }
         set {
             let fields = _mutableFields()
@@ -145,27 +145,27 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var b: String {
+    public var b: String {
         get { _message.pointee.x_of_of_case.rawValue == 2 ? _message.string(_message.pointee.b) : "" }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `b`, without a copy.
-    @inlinable public func withBUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withBUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.x_of_of_case.rawValue == 2 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.b, body)
     }
 
-    @inlinable public var xCase: Int32 {
+    public var xCase: Int32 {
         get { _message.pointee.x_case }
         set { _mutableFields().pointee.x_case = newValue }
     }
 
-    @inlinable public var xOfCase: Int32 {
+    public var xOfCase: Int32 {
         get { _message.pointee.x_of_case }
         set { _mutableFields().pointee.x_of_case = newValue }
     }
 
-    @inlinable public var c: Int32 {
+    public var c: Int32 {
         get { _message.pointee.foo_bar_case.rawValue == 5 ? _message.pointee.c : 0 }
         set {
             let fields = _mutableFields()
@@ -174,7 +174,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var d: Int32 {
+    public var d: Int32 {
         get { _message.pointee.foo_bar_of_case.rawValue == 6 ? _message.pointee.d : 0 }
         set {
             let fields = _mutableFields()
@@ -183,7 +183,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var e: Int32 {
+    public var e: Int32 {
         get { _message.pointee.foobar_case.rawValue == 7 ? _message.pointee.e : 0 }
         set {
             let fields = _mutableFields()
@@ -192,29 +192,29 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var bazQux: Test_Names_Oneofs.Nested {
+    public var bazQux: Test_Names_Oneofs.Nested {
         _read { yield Test_Names_Oneofs.Nested(_reading: _message.pointee.bar_case.rawValue == 8 ? _message.pointee.baz_qux : nil, in: _message) }
         set { _message[message: 7, of: Self._table] = newValue }
-        _modify { yield &_message[message: 7, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 7, of: Self._table] }
     }
 
-    @inlinable public var qux: Test_Names_Oneofs.Nested {
+    public var qux: Test_Names_Oneofs.Nested {
         _read { yield Test_Names_Oneofs.Nested(_reading: _message.pointee.bar_baz_of_case.rawValue == 9 ? _message.pointee.qux : nil, in: _message) }
         set { _message[message: 8, of: Self._table] = newValue }
-        _modify { yield &_message[message: 8, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 8, of: Self._table] }
     }
 
-    @inlinable public var oneOfX: Test_Names_Oneofs.Nested {
+    public var oneOfX: Test_Names_Oneofs.Nested {
         _read { yield Test_Names_Oneofs.Nested(_reading: _message.pointee.oneof_x, in: _message) }
         set { _message[message: 9, of: Self._table] = newValue }
-        _modify { yield &_message[message: 9, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 9, of: Self._table] }
     }
     /// Whether `oneOfX` is set.
-    @inlinable public var hasOneOfX: Bool { _message.pointee.oneof_x != nil }
+    public var hasOneOfX: Bool { _message.pointee.oneof_x != nil }
     /// Forgets `oneOfX`; it then reads as its default.
-    @inlinable public mutating func clearOneOfX() { _mutableFields().pointee.oneof_x = nil }
+    public mutating func clearOneOfX() { _mutableFields().pointee.oneof_x = nil }
 
-    @inlinable public var set: Int32 {
+    public var set: Int32 {
         get { _message.pointee.not_of_case.rawValue == 11 ? _message.pointee.set : 0 }
         set {
             let fields = _mutableFields()
@@ -223,27 +223,27 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var xCaseMessage: Test_Names_Oneofs.XCase {
+    public var xCaseMessage: Test_Names_Oneofs.XCase {
         _read { yield Test_Names_Oneofs.XCase(_reading: _message.pointee.x_case_message, in: _message) }
         set { _message[message: 11, of: Self._table] = newValue }
-        _modify { yield &_message[message: 11, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 11, of: Self._table] }
     }
     /// Whether `xCaseMessage` is set.
-    @inlinable public var hasXCaseMessage: Bool { _message.pointee.x_case_message != nil }
+    public var hasXCaseMessage: Bool { _message.pointee.x_case_message != nil }
     /// Forgets `xCaseMessage`; it then reads as its default.
-    @inlinable public mutating func clearXCaseMessage() { _mutableFields().pointee.x_case_message = nil }
+    public mutating func clearXCaseMessage() { _mutableFields().pointee.x_case_message = nil }
 
-    @inlinable public var xMessage: Test_Names_Oneofs.X {
+    public var xMessage: Test_Names_Oneofs.X {
         _read { yield Test_Names_Oneofs.X(_reading: _message.pointee.x_message, in: _message) }
         set { _message[message: 12, of: Self._table] = newValue }
-        _modify { yield &_message[message: 12, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 12, of: Self._table] }
     }
     /// Whether `xMessage` is set.
-    @inlinable public var hasXMessage: Bool { _message.pointee.x_message != nil }
+    public var hasXMessage: Bool { _message.pointee.x_message != nil }
     /// Forgets `xMessage`; it then reads as its default.
-    @inlinable public mutating func clearXMessage() { _mutableFields().pointee.x_message = nil }
+    public mutating func clearXMessage() { _mutableFields().pointee.x_message = nil }
 
-    @inlinable public var x: OneOf_X? {
+    public var x: OneOf_X? {
         get {
             switch _message.pointee.x_of_of_case.rawValue {
             case 1: .a(self.a)
@@ -261,12 +261,12 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `x` can hold.
-    @frozen public enum OneOf_X: Hashable, Sendable {
+    public enum OneOf_X: Hashable, Sendable {
         case a(Int32)
         case b(String)
     }
 
-    @inlinable public var fooBar: OneOf_FooBar? {
+    public var fooBar: OneOf_FooBar? {
         get {
             switch _message.pointee.foo_bar_case.rawValue {
             case 5: .c(self.c)
@@ -282,11 +282,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `fooBar` can hold.
-    @frozen public enum OneOf_FooBar: Hashable, Sendable {
+    public enum OneOf_FooBar: Hashable, Sendable {
         case c(Int32)
     }
 
-    @inlinable public var foo_Bar: OneOf_Foo_Bar? {
+    public var foo_Bar: OneOf_Foo_Bar? {
         get {
             switch _message.pointee.foo_bar_of_case.rawValue {
             case 6: .d(self.d)
@@ -302,11 +302,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `foo_Bar` can hold.
-    @frozen public enum OneOf_Foo_Bar: Hashable, Sendable {
+    public enum OneOf_Foo_Bar: Hashable, Sendable {
         case d(Int32)
     }
 
-    @inlinable public var fooBar_7: OneOf_FooBar_7? {
+    public var fooBar_7: OneOf_FooBar_7? {
         get {
             switch _message.pointee.foobar_case.rawValue {
             case 7: .e(self.e)
@@ -322,11 +322,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `fooBar_7` can hold.
-    @frozen public enum OneOf_FooBar_7: Hashable, Sendable {
+    public enum OneOf_FooBar_7: Hashable, Sendable {
         case e(Int32)
     }
 
-    @inlinable public var bar: OneOf_Bar? {
+    public var bar: OneOf_Bar? {
         get {
             switch _message.pointee.bar_case.rawValue {
             case 8: .bazQux(Test_Names_Oneofs.Nested(_reading: _message.pointee.baz_qux, in: _message))
@@ -342,11 +342,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `bar` can hold.
-    @frozen public enum OneOf_Bar: Hashable, Sendable {
+    public enum OneOf_Bar: Hashable, Sendable {
         case bazQux(Test_Names_Oneofs.Nested)
     }
 
-    @inlinable public var barBaz: OneOf_BarBaz? {
+    public var barBaz: OneOf_BarBaz? {
         get {
             switch _message.pointee.bar_baz_of_case.rawValue {
             case 9: .qux(Test_Names_Oneofs.Nested(_reading: _message.pointee.qux, in: _message))
@@ -362,11 +362,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `barBaz` can hold.
-    @frozen public enum OneOf_BarBaz: Hashable, Sendable {
+    public enum OneOf_BarBaz: Hashable, Sendable {
         case qux(Test_Names_Oneofs.Nested)
     }
 
-    @inlinable public var not: OneOf_Not? {
+    public var not: OneOf_Not? {
         get {
             switch _message.pointee.not_of_case.rawValue {
             case 11: .set(self.set)
@@ -382,12 +382,12 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `not` can hold.
-    @frozen public enum OneOf_Not: Hashable, Sendable {
+    public enum OneOf_Not: Hashable, Sendable {
         case set(Int32)
     }
 
-    @frozen public struct Nested: LifelineMessages.Message {
-        @inlinable public var nested: Int32 {
+    public struct Nested: LifelineMessages.Message {
+        public var nested: Int32 {
             get { _message.pointee.x_case.rawValue == 1 ? _message.pointee.nested : 0 }
             set {
                 let fields = _mutableFields()
@@ -396,7 +396,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var x: OneOf_X? {
+        public var x: OneOf_X? {
             get {
                 switch _message.pointee.x_case.rawValue {
                 case 1: .nested(self.nested)
@@ -412,34 +412,34 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
 
         /// What `x` can hold.
-        @frozen public enum OneOf_X: Hashable, Sendable {
+        public enum OneOf_X: Hashable, Sendable {
             case nested(Int32)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Oneofs__NestedX18a2261a
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__oneofs__nested_x18a2261a__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__oneofs__nested_x18a2261a__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct XCase: LifelineMessages.Message {
-        @inlinable public var number: Int32 {
+    public struct XCase: LifelineMessages.Message {
+        public var number: Int32 {
             get { _message.pointee.number }
             set { _mutableFields().pointee.number = newValue }
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Oneofs__XCaseX9799131b
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__oneofs__xcase_x9799131b__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__oneofs__xcase_x9799131b__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct X: LifelineMessages.Message {
-        @inlinable public var b: Int32 {
+    public struct X: LifelineMessages.Message {
+        public var b: Int32 {
             get { _message.pointee.a_case.rawValue == 1 ? _message.pointee.b : 0 }
             set {
                 let fields = _mutableFields()
@@ -448,7 +448,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var a: OneOf_A? {
+        public var a: OneOf_A? {
             get {
                 switch _message.pointee.a_case.rawValue {
                 case 1: .b(self.b)
@@ -464,35 +464,35 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
 
         /// What `a` can hold.
-        @frozen public enum OneOf_A: Hashable, Sendable {
+        public enum OneOf_A: Hashable, Sendable {
             case b(Int32)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Oneofs__XXdb4234d7
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__oneofs__x_xdb4234d7__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__oneofs__x_xdb4234d7__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Oneofs
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__oneofs__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__oneofs__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// The oneof's and the message's names are one.
-@frozen public struct Test_Names_Shape: LifelineMessages.Message {
-    @inlinable public var circle: Test_Names_Shape.Circle {
+public struct Test_Names_Shape: LifelineMessages.Message {
+    public var circle: Test_Names_Shape.Circle {
         _read { yield Test_Names_Shape.Circle(_reading: _message.pointee.shape_case.rawValue == 1 ? _message.pointee.circle : nil, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
 
-    @inlinable public var square: Double {
+    public var square: Double {
         get { _message.pointee.shape_case.rawValue == 2 ? _message.pointee.square : 0 }
         set {
             let fields = _mutableFields()
@@ -501,7 +501,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var shape: OneOf_Shape? {
+    public var shape: OneOf_Shape? {
         get {
             switch _message.pointee.shape_case.rawValue {
             case 1: .circle(Test_Names_Shape.Circle(_reading: _message.pointee.circle, in: _message))
@@ -519,221 +519,221 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `shape` can hold.
-    @frozen public enum OneOf_Shape: Hashable, Sendable {
+    public enum OneOf_Shape: Hashable, Sendable {
         case circle(Test_Names_Shape.Circle)
         case square(Double)
     }
 
-    @frozen public struct Circle: LifelineMessages.Message {
-        @inlinable public var radius: Double {
+    public struct Circle: LifelineMessages.Message {
+        public var radius: Double {
             get { _message.pointee.radius }
             set { _mutableFields().pointee.radius = newValue }
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Shape__CircleX6be2275a
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__shape__circle_x6be2275a__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__shape__circle_x6be2275a__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Shape
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__shape__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__shape__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// A field named like its message, its type, or its package.
-@frozen public struct Test_Names_recursive: LifelineMessages.Message {
-    @inlinable public var recursive: Test_Names_recursive {
+public struct Test_Names_recursive: LifelineMessages.Message {
+    public var recursive: Test_Names_recursive {
         _read { yield Test_Names_recursive(_reading: _message.pointee.recursive, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `recursive` is set.
-    @inlinable public var hasRecursive: Bool { _message.pointee.recursive != nil }
+    public var hasRecursive: Bool { _message.pointee.recursive != nil }
     /// Forgets `recursive`; it then reads as its default.
-    @inlinable public mutating func clearRecursive() { _mutableFields().pointee.recursive = nil }
+    public mutating func clearRecursive() { _mutableFields().pointee.recursive = nil }
 
-    @inlinable public var test: LifelineMessages.RepeatedField<Test_Names_recursive> {
+    public var test: LifelineMessages.RepeatedField<Test_Names_recursive> {
         _read { yield LifelineMessages.RepeatedField<Test_Names_recursive>(_in: _message, _message.pointee.test, count: _message.pointee.n_test) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var names: LifelineMessages.MapField<String, Test_Names_recursive> {
+    public var names: LifelineMessages.MapField<String, Test_Names_recursive> {
         _read { yield LifelineMessages.MapField<String, Test_Names_recursive>(_in: _message, entries: _message.pointee.names, count: _message.pointee.n_names) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__RecursiveX92bc6099
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__recursive_x92bc6099__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__recursive_x92bc6099__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Names_lower_case: LifelineMessages.Message {
-    @inlinable public var number: Int32 {
+public struct Test_Names_lower_case: LifelineMessages.Message {
+    public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__LowerCaseX76755ea5
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__lower_case_x76755ea5__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__lower_case_x76755ea5__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Names_LowerCase: LifelineMessages.Message {
-    @inlinable public var number: Int32 {
+public struct Test_Names_LowerCase: LifelineMessages.Message {
+    public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__LowerCaseX31a819b8
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__lower_case_x31a819b8__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__lower_case_x31a819b8__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Names_Lower_Case: LifelineMessages.Message {
-    @inlinable public var number: Int32 {
+public struct Test_Names_Lower_Case: LifelineMessages.Message {
+    public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__LowerCaseX3f440825
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__lower__case_x3f440825__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__lower__case_x3f440825__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Names__Leading: LifelineMessages.Message {
-    @inlinable public var number: Int32 {
+public struct Test_Names__Leading: LifelineMessages.Message {
+    public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__LeadingXf632cf0a
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names____leading_xf632cf0a__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names____leading_xf632cf0a__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Names_Leading: LifelineMessages.Message {
-    @inlinable public var number: Int32 {
+public struct Test_Names_Leading: LifelineMessages.Message {
+    public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Leading
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__leading__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__leading__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// The entry message of a map, made up by protoc, and types that look like it.
-@frozen public struct Test_Names_Entries: LifelineMessages.Message {
-    @inlinable public var value: LifelineMessages.MapField<String, Int32> {
+public struct Test_Names_Entries: LifelineMessages.Message {
+    public var value: LifelineMessages.MapField<String, Int32> {
         _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.value, count: _message.pointee.n_value) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    @inlinable public var valueMessage: Test_Names_Entries.Value {
+    public var valueMessage: Test_Names_Entries.Value {
         _read { yield Test_Names_Entries.Value(_reading: _message.pointee.value_message, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `valueMessage` is set.
-    @inlinable public var hasValueMessage: Bool { _message.pointee.value_message != nil }
+    public var hasValueMessage: Bool { _message.pointee.value_message != nil }
     /// Forgets `valueMessage`; it then reads as its default.
-    @inlinable public mutating func clearValueMessage() { _mutableFields().pointee.value_message = nil }
+    public mutating func clearValueMessage() { _mutableFields().pointee.value_message = nil }
 
-    @frozen public struct Value: LifelineMessages.Message {
-        @inlinable public var entry: LifelineMessages.MapField<String, Int32> {
+    public struct Value: LifelineMessages.Message {
+        public var entry: LifelineMessages.MapField<String, Int32> {
             _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.entry, count: _message.pointee.n_entry) }
             set { _message[collection: 0, of: Self._table] = newValue }
-            _modify { yield &_message[collection: 0, of: Self._table] }
+            @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Entries__ValueXbc9ef52e
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__entries__value_xbc9ef52e__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__entries__value_xbc9ef52e__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Entries
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__entries__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__entries__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// Fields named as the methods that lend others.
-@frozen public struct Test_Names_Lending: LifelineMessages.Message {
-    @inlinable public var name: String {
+public struct Test_Names_Lending: LifelineMessages.Message {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
-    @inlinable public var data: [Swift.UInt8] {
+    public var data: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.data) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `data`, without a copy.
-    @inlinable public func withDataSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withDataSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.data, body)
     }
 
-    @inlinable public var title: String {
+    public var title: String {
         get { _message.pointee.has_title_case.rawValue == 3 ? _message.string(_message.pointee.title) : "" }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether `title` is set.
-    @inlinable public var hasTitle: Bool { _message.pointee.has_title_case.rawValue == 3 }
+    public var hasTitle: Bool { _message.pointee.has_title_case.rawValue == 3 }
     /// Forgets `title`; it then reads as its default.
-    @inlinable public mutating func clearTitle() { _mutableFields().pointee.has_title_case.rawValue = 0 }
+    public mutating func clearTitle() { _mutableFields().pointee.has_title_case.rawValue = 0 }
     /// Calls `body` with the text of `title`, without a copy.
-    @inlinable public func withTitleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTitleUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_title_case.rawValue == 3 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.title, body)
     }
 
-    @inlinable public var chosen: [Swift.UInt8] {
+    public var chosen: [Swift.UInt8] {
         get { _message.pointee.choice_case.rawValue == 4 ? _message.bytes(_message.pointee.chosen) : [] }
         set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the bytes of `chosen`, without a copy.
-    @inlinable public func withChosenSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withChosenSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.choice_case.rawValue == 4 else { return try body([Swift.UInt8]().span) }
         return try _message.withSpan(_message.pointee.chosen, body)
     }
 
-    @inlinable public var withChosenSpan_5: Int32 {
+    public var withChosenSpan_5: Int32 {
         get { _message.pointee.choice_case.rawValue == 5 ? _message.pointee.withchosenspan : 0 }
         set {
             let fields = _mutableFields()
@@ -742,72 +742,72 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var withNameUtf8Span: Int32 {
+    public var withNameUtf8Span: Int32 {
         get { _message.pointee.withnameutf8span }
         set { _mutableFields().pointee.withnameutf8span = newValue }
     }
 
-    @inlinable public var withTitleSpan: String {
+    public var withTitleSpan: String {
         get { _message.string(_message.pointee.with_title_span) }
         set { _message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Calls `body` with the text of `withTitleSpan`, without a copy.
-    @inlinable public func withWithTitleSpanUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withWithTitleSpanUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.with_title_span, body)
     }
 
-    @inlinable public var withDataSpan_8: [Swift.UInt8] {
+    public var withDataSpan_8: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.with_data_span) }
         set { _message.assign(newValue, to: 7, of: Self._table) }
     }
     /// Calls `body` with the bytes of `withDataSpan_8`, without a copy.
-    @inlinable public func withWithDataSpanSpan_8<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withWithDataSpanSpan_8<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.with_data_span, body)
     }
 
-    @inlinable public var withTitleUtf8Span: LifelineMessages.RepeatedField<String> {
+    public var withTitleUtf8Span: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.withtitleutf8span, count: _message.pointee.n_withtitleutf8span) }
         set { _message[collection: 8, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 8, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
     /// The older field keeps its name.
-    @inlinable public var withLateSpan: Bool {
+    public var withLateSpan: Bool {
         get { _message.pointee.with_late_span != 0 }
         set { _mutableFields().pointee.with_late_span = newValue ? 1 : 0 }
     }
 
-    @inlinable public var late_11: [Swift.UInt8] {
+    public var late_11: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.late) }
         set { _message.assign(newValue, to: 10, of: Self._table) }
     }
     /// Calls `body` with the bytes of `late_11`, without a copy.
-    @inlinable public func withLateSpan_11<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withLateSpan_11<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.late, body)
     }
 
-    @inlinable public var withLateUtf8Span: String {
+    public var withLateUtf8Span: String {
         get { _message.string(_message.pointee.withlateutf8span) }
         set { _message.assign(newValue, to: 11, of: Self._table) }
     }
     /// Calls `body` with the text of `withLateUtf8Span`, without a copy.
-    @inlinable public func withWithLateUtf8SpanUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withWithLateUtf8SpanUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.withlateutf8span, body)
     }
 
     /// Lists have no such method.
-    @inlinable public var many: LifelineMessages.RepeatedField<String> {
+    public var many: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
         set { _message[collection: 12, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 12, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 12, of: Self._table] }
     }
 
-    @inlinable public var withManyUtf8Span: Bool {
+    public var withManyUtf8Span: Bool {
         get { _message.pointee.withmanyutf8span != 0 }
         set { _mutableFields().pointee.withmanyutf8span = newValue ? 1 : 0 }
     }
 
-    @inlinable public var choice: OneOf_Choice? {
+    public var choice: OneOf_Choice? {
         get {
             switch _message.pointee.choice_case.rawValue {
             case 4: .chosen(self.chosen)
@@ -825,45 +825,45 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `choice` can hold.
-    @frozen public enum OneOf_Choice: Hashable, Sendable {
+    public enum OneOf_Choice: Hashable, Sendable {
         case chosen([Swift.UInt8])
         case withChosenSpan_5(Int32)
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Lending
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__lending__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__lending__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// Enums whose full names are one when their parts are joined by underscores.
-@frozen public struct Test_Names_Joined: LifelineMessages.Message {
-    @inlinable public var inner: Test_Names_Joined.kind {
+public struct Test_Names_Joined: LifelineMessages.Message {
+    public var inner: Test_Names_Joined.kind {
         get { Test_Names_Joined.kind._load(_message.pointee.inner) }
         set { _mutableFields().pointee.inner = newValue._cValue }
     }
 
-    @inlinable public var outer: Test_Names_Joined__kind {
+    public var outer: Test_Names_Joined__kind {
         get { Test_Names_Joined__kind._load(_message.pointee.outer) }
         set { _mutableFields().pointee.outer = newValue._cValue }
     }
 
-    @inlinable public var other: Test_Names_Joined_kind {
+    public var other: Test_Names_Joined_kind {
         get { Test_Names_Joined_kind._load(_message.pointee.other) }
         set { _mutableFields().pointee.other = newValue._cValue }
     }
 
-    @frozen public enum kind: LifelineMessages.ProtobufEnum {
+    public enum kind: LifelineMessages.ProtobufEnum {
         case unknown // = 0
         case inner // = 1
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .unknown }
+        public init() { self = .unknown }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unknown
             case 1: self = .inner
@@ -871,7 +871,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .unknown: 0
             case .inner: 1
@@ -883,10 +883,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Joined
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__joined__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__joined__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

@@ -6,994 +6,994 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Test_Names_CWords: LifelineMessages.Message {
-    @inlinable public var andEq: String {
+public struct Test_Names_CWords: LifelineMessages.Message {
+    public var andEq: String {
         get { _message.pointee.has_and_eq_4 != 0 ? _message.string(_message.pointee.and_eq_4) : "" }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `andEq` is set.
-    @inlinable public var hasAndEq: Bool { _message.pointee.has_and_eq_4 != 0 }
+    public var hasAndEq: Bool { _message.pointee.has_and_eq_4 != 0 }
     /// Forgets `andEq`; it then reads as its default.
-    @inlinable public mutating func clearAndEq() { _mutableFields().pointee.has_and_eq_4 = 0 }
+    public mutating func clearAndEq() { _mutableFields().pointee.has_and_eq_4 = 0 }
     /// Calls `body` with the text of `andEq`, without a copy.
-    @inlinable public func withAndEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withAndEqUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_and_eq_4 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.and_eq_4, body)
     }
 
-    @inlinable public var bool: String {
+    public var bool: String {
         get { _message.pointee.has_bool_9 != 0 ? _message.string(_message.pointee.bool_9) : "" }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `bool` is set.
-    @inlinable public var hasBool: Bool { _message.pointee.has_bool_9 != 0 }
+    public var hasBool: Bool { _message.pointee.has_bool_9 != 0 }
     /// Forgets `bool`; it then reads as its default.
-    @inlinable public mutating func clearBool() { _mutableFields().pointee.has_bool_9 = 0 }
+    public mutating func clearBool() { _mutableFields().pointee.has_bool_9 = 0 }
     /// Calls `body` with the text of `bool`, without a copy.
-    @inlinable public func withBoolUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withBoolUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_bool_9 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.bool_9, body)
     }
 
-    @inlinable public var `class`: String {
+    public var `class`: String {
         get { _message.pointee.has_class_14 != 0 ? _message.string(_message.pointee.class_14) : "" }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether ``class`` is set.
-    @inlinable public var hasClass: Bool { _message.pointee.has_class_14 != 0 }
+    public var hasClass: Bool { _message.pointee.has_class_14 != 0 }
     /// Forgets ``class``; it then reads as its default.
-    @inlinable public mutating func clearClass() { _mutableFields().pointee.has_class_14 = 0 }
+    public mutating func clearClass() { _mutableFields().pointee.has_class_14 = 0 }
     /// Calls `body` with the text of ``class``, without a copy.
-    @inlinable public func withClassUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withClassUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_class_14 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.class_14, body)
     }
 
-    @inlinable public var coAwait: String {
+    public var coAwait: String {
         get { _message.pointee.has_co_await_23 != 0 ? _message.string(_message.pointee.co_await_23) : "" }
         set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Whether `coAwait` is set.
-    @inlinable public var hasCoAwait: Bool { _message.pointee.has_co_await_23 != 0 }
+    public var hasCoAwait: Bool { _message.pointee.has_co_await_23 != 0 }
     /// Forgets `coAwait`; it then reads as its default.
-    @inlinable public mutating func clearCoAwait() { _mutableFields().pointee.has_co_await_23 = 0 }
+    public mutating func clearCoAwait() { _mutableFields().pointee.has_co_await_23 = 0 }
     /// Calls `body` with the text of `coAwait`, without a copy.
-    @inlinable public func withCoAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withCoAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_co_await_23 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.co_await_23, body)
     }
 
-    @inlinable public var `default`: String {
+    public var `default`: String {
         get { _message.pointee.has_default_27 != 0 ? _message.string(_message.pointee.default_27) : "" }
         set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Whether ``default`` is set.
-    @inlinable public var hasDefault: Bool { _message.pointee.has_default_27 != 0 }
+    public var hasDefault: Bool { _message.pointee.has_default_27 != 0 }
     /// Forgets ``default``; it then reads as its default.
-    @inlinable public mutating func clearDefault() { _mutableFields().pointee.has_default_27 = 0 }
+    public mutating func clearDefault() { _mutableFields().pointee.has_default_27 = 0 }
     /// Calls `body` with the text of ``default``, without a copy.
-    @inlinable public func withDefaultUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withDefaultUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_default_27 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.default_27, body)
     }
 
-    @inlinable public var int: String {
+    public var int: String {
         get { _message.pointee.has_int_46 != 0 ? _message.string(_message.pointee.int_46) : "" }
         set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether `int` is set.
-    @inlinable public var hasInt: Bool { _message.pointee.has_int_46 != 0 }
+    public var hasInt: Bool { _message.pointee.has_int_46 != 0 }
     /// Forgets `int`; it then reads as its default.
-    @inlinable public mutating func clearInt() { _mutableFields().pointee.has_int_46 = 0 }
+    public mutating func clearInt() { _mutableFields().pointee.has_int_46 = 0 }
     /// Calls `body` with the text of `int`, without a copy.
-    @inlinable public func withIntUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withIntUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_int_46 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.int_46, body)
     }
 
-    @inlinable public var register: String {
+    public var register: String {
         get { _message.pointee.has_register_63 != 0 ? _message.string(_message.pointee.register_63) : "" }
         set { _message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Whether `register` is set.
-    @inlinable public var hasRegister: Bool { _message.pointee.has_register_63 != 0 }
+    public var hasRegister: Bool { _message.pointee.has_register_63 != 0 }
     /// Forgets `register`; it then reads as its default.
-    @inlinable public mutating func clearRegister() { _mutableFields().pointee.has_register_63 = 0 }
+    public mutating func clearRegister() { _mutableFields().pointee.has_register_63 = 0 }
     /// Calls `body` with the text of `register`, without a copy.
-    @inlinable public func withRegisterUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withRegisterUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_register_63 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.register_63, body)
     }
 
-    @inlinable public var `struct`: String {
+    public var `struct`: String {
         get { _message.pointee.has_struct_74 != 0 ? _message.string(_message.pointee.struct_74) : "" }
         set { _message.assign(newValue, to: 7, of: Self._table) }
     }
     /// Whether ``struct`` is set.
-    @inlinable public var hasStruct: Bool { _message.pointee.has_struct_74 != 0 }
+    public var hasStruct: Bool { _message.pointee.has_struct_74 != 0 }
     /// Forgets ``struct``; it then reads as its default.
-    @inlinable public mutating func clearStruct() { _mutableFields().pointee.has_struct_74 = 0 }
+    public mutating func clearStruct() { _mutableFields().pointee.has_struct_74 = 0 }
     /// Calls `body` with the text of ``struct``, without a copy.
-    @inlinable public func withStructUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withStructUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_struct_74 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.struct_74, body)
     }
 
-    @inlinable public var errno: String {
+    public var errno: String {
         get { _message.pointee.has_errno_97 != 0 ? _message.string(_message.pointee.errno_97) : "" }
         set { _message.assign(newValue, to: 8, of: Self._table) }
     }
     /// Whether `errno` is set.
-    @inlinable public var hasErrno: Bool { _message.pointee.has_errno_97 != 0 }
+    public var hasErrno: Bool { _message.pointee.has_errno_97 != 0 }
     /// Forgets `errno`; it then reads as its default.
-    @inlinable public mutating func clearErrno() { _mutableFields().pointee.has_errno_97 = 0 }
+    public mutating func clearErrno() { _mutableFields().pointee.has_errno_97 = 0 }
     /// Calls `body` with the text of `errno`, without a copy.
-    @inlinable public func withErrnoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withErrnoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_errno_97 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.errno_97, body)
     }
 
-    @inlinable public var linux: String {
+    public var linux: String {
         get { _message.pointee.has_linux_99 != 0 ? _message.string(_message.pointee.linux_99) : "" }
         set { _message.assign(newValue, to: 9, of: Self._table) }
     }
     /// Whether `linux` is set.
-    @inlinable public var hasLinux: Bool { _message.pointee.has_linux_99 != 0 }
+    public var hasLinux: Bool { _message.pointee.has_linux_99 != 0 }
     /// Forgets `linux`; it then reads as its default.
-    @inlinable public mutating func clearLinux() { _mutableFields().pointee.has_linux_99 = 0 }
+    public mutating func clearLinux() { _mutableFields().pointee.has_linux_99 = 0 }
     /// Calls `body` with the text of `linux`, without a copy.
-    @inlinable public func withLinuxUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withLinuxUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_linux_99 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.linux_99, body)
     }
 
-    @inlinable public var null: String {
+    public var null: String {
         get { _message.pointee.has_null != 0 ? _message.string(_message.pointee.null) : "" }
         set { _message.assign(newValue, to: 10, of: Self._table) }
     }
     /// Whether `null` is set.
-    @inlinable public var hasNull: Bool { _message.pointee.has_null != 0 }
+    public var hasNull: Bool { _message.pointee.has_null != 0 }
     /// Forgets `null`; it then reads as its default.
-    @inlinable public mutating func clearNull() { _mutableFields().pointee.has_null = 0 }
+    public mutating func clearNull() { _mutableFields().pointee.has_null = 0 }
     /// Calls `body` with the text of `null`, without a copy.
-    @inlinable public func withNullUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNullUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_null != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.null, body)
     }
 
-    @inlinable public var bool_: String {
+    public var bool_: String {
         get { _message.pointee.has_bool_107 != 0 ? _message.string(_message.pointee.bool_107) : "" }
         set { _message.assign(newValue, to: 11, of: Self._table) }
     }
     /// Whether `bool_` is set.
-    @inlinable public var hasBool_: Bool { _message.pointee.has_bool_107 != 0 }
+    public var hasBool_: Bool { _message.pointee.has_bool_107 != 0 }
     /// Forgets `bool_`; it then reads as its default.
-    @inlinable public mutating func clearBool_() { _mutableFields().pointee.has_bool_107 = 0 }
+    public mutating func clearBool_() { _mutableFields().pointee.has_bool_107 = 0 }
     /// Calls `body` with the text of `bool_`, without a copy.
-    @inlinable public func withBool_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withBool_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_bool_107 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.bool_107, body)
     }
 
-    @inlinable public var sizeT: String {
+    public var sizeT: String {
         get { _message.pointee.has_size_t != 0 ? _message.string(_message.pointee.size_t) : "" }
         set { _message.assign(newValue, to: 12, of: Self._table) }
     }
     /// Whether `sizeT` is set.
-    @inlinable public var hasSizeT: Bool { _message.pointee.has_size_t != 0 }
+    public var hasSizeT: Bool { _message.pointee.has_size_t != 0 }
     /// Forgets `sizeT`; it then reads as its default.
-    @inlinable public mutating func clearSizeT() { _mutableFields().pointee.has_size_t = 0 }
+    public mutating func clearSizeT() { _mutableFields().pointee.has_size_t = 0 }
     /// Calls `body` with the text of `sizeT`, without a copy.
-    @inlinable public func withSizeTUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSizeTUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_size_t != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.size_t, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Names__CWordsXfdd2ea6d
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__cwords_xfdd2ea6d__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__cwords_xfdd2ea6d__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Names_SwiftWords: LifelineMessages.Message {
-    @inlinable public var self_p: String {
+public struct Test_Names_SwiftWords: LifelineMessages.Message {
+    public var self_p: String {
         get { _message.pointee.has_self_1 != 0 ? _message.string(_message.pointee.self_1) : "" }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `self_p` is set.
-    @inlinable public var hasSelf_p: Bool { _message.pointee.has_self_1 != 0 }
+    public var hasSelf_p: Bool { _message.pointee.has_self_1 != 0 }
     /// Forgets `self_p`; it then reads as its default.
-    @inlinable public mutating func clearSelf_p() { _mutableFields().pointee.has_self_1 = 0 }
+    public mutating func clearSelf_p() { _mutableFields().pointee.has_self_1 = 0 }
     /// Calls `body` with the text of `self_p`, without a copy.
-    @inlinable public func withSelf_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSelf_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_self_1 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.self_1, body)
     }
 
-    @inlinable public var self_p_2: String {
+    public var self_p_2: String {
         get { _message.pointee.has_self_2 != 0 ? _message.string(_message.pointee.self_2) : "" }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `self_p_2` is set.
-    @inlinable public var hasSelf_p_2: Bool { _message.pointee.has_self_2 != 0 }
+    public var hasSelf_p_2: Bool { _message.pointee.has_self_2 != 0 }
     /// Forgets `self_p_2`; it then reads as its default.
-    @inlinable public mutating func clearSelf_p_2() { _mutableFields().pointee.has_self_2 = 0 }
+    public mutating func clearSelf_p_2() { _mutableFields().pointee.has_self_2 = 0 }
     /// Calls `body` with the text of `self_p_2`, without a copy.
-    @inlinable public func withSelf_pUTF8Span_2<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSelf_pUTF8Span_2<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_self_2 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.self_2, body)
     }
 
-    @inlinable public var init_p: String {
+    public var init_p: String {
         get { _message.pointee.has_init_3 != 0 ? _message.string(_message.pointee.init_3) : "" }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether `init_p` is set.
-    @inlinable public var hasInit_p: Bool { _message.pointee.has_init_3 != 0 }
+    public var hasInit_p: Bool { _message.pointee.has_init_3 != 0 }
     /// Forgets `init_p`; it then reads as its default.
-    @inlinable public mutating func clearInit_p() { _mutableFields().pointee.has_init_3 = 0 }
+    public mutating func clearInit_p() { _mutableFields().pointee.has_init_3 = 0 }
     /// Calls `body` with the text of `init_p`, without a copy.
-    @inlinable public func withInit_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withInit_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_init_3 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.init_3, body)
     }
 
-    @inlinable public var type: String {
+    public var type: String {
         get { _message.pointee.has_type_4 != 0 ? _message.string(_message.pointee.type_4) : "" }
         set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Whether `type` is set.
-    @inlinable public var hasType: Bool { _message.pointee.has_type_4 != 0 }
+    public var hasType: Bool { _message.pointee.has_type_4 != 0 }
     /// Forgets `type`; it then reads as its default.
-    @inlinable public mutating func clearType() { _mutableFields().pointee.has_type_4 = 0 }
+    public mutating func clearType() { _mutableFields().pointee.has_type_4 = 0 }
     /// Calls `body` with the text of `type`, without a copy.
-    @inlinable public func withTypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTypeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_type_4 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.type_4, body)
     }
 
-    @inlinable public var type_5: String {
+    public var type_5: String {
         get { _message.pointee.has_type_5 != 0 ? _message.string(_message.pointee.type_5) : "" }
         set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Whether `type_5` is set.
-    @inlinable public var hasType_5: Bool { _message.pointee.has_type_5 != 0 }
+    public var hasType_5: Bool { _message.pointee.has_type_5 != 0 }
     /// Forgets `type_5`; it then reads as its default.
-    @inlinable public mutating func clearType_5() { _mutableFields().pointee.has_type_5 = 0 }
+    public mutating func clearType_5() { _mutableFields().pointee.has_type_5 = 0 }
     /// Calls `body` with the text of `type_5`, without a copy.
-    @inlinable public func withTypeUTF8Span_5<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTypeUTF8Span_5<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_type_5 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.type_5, body)
     }
 
-    @inlinable public var `protocol`: String {
+    public var `protocol`: String {
         get { _message.pointee.has_protocol_6 != 0 ? _message.string(_message.pointee.protocol_6) : "" }
         set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether ``protocol`` is set.
-    @inlinable public var hasProtocol: Bool { _message.pointee.has_protocol_6 != 0 }
+    public var hasProtocol: Bool { _message.pointee.has_protocol_6 != 0 }
     /// Forgets ``protocol``; it then reads as its default.
-    @inlinable public mutating func clearProtocol() { _mutableFields().pointee.has_protocol_6 = 0 }
+    public mutating func clearProtocol() { _mutableFields().pointee.has_protocol_6 = 0 }
     /// Calls `body` with the text of ``protocol``, without a copy.
-    @inlinable public func withProtocolUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withProtocolUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_protocol_6 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.protocol_6, body)
     }
 
-    @inlinable public var protocol_7: String {
+    public var protocol_7: String {
         get { _message.pointee.has_protocol_7 != 0 ? _message.string(_message.pointee.protocol_7) : "" }
         set { _message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Whether `protocol_7` is set.
-    @inlinable public var hasProtocol_7: Bool { _message.pointee.has_protocol_7 != 0 }
+    public var hasProtocol_7: Bool { _message.pointee.has_protocol_7 != 0 }
     /// Forgets `protocol_7`; it then reads as its default.
-    @inlinable public mutating func clearProtocol_7() { _mutableFields().pointee.has_protocol_7 = 0 }
+    public mutating func clearProtocol_7() { _mutableFields().pointee.has_protocol_7 = 0 }
     /// Calls `body` with the text of `protocol_7`, without a copy.
-    @inlinable public func withProtocolUTF8Span_7<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withProtocolUTF8Span_7<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_protocol_7 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.protocol_7, body)
     }
 
-    @inlinable public var `in`: String {
+    public var `in`: String {
         get { _message.pointee.has_in != 0 ? _message.string(_message.pointee.in) : "" }
         set { _message.assign(newValue, to: 7, of: Self._table) }
     }
     /// Whether ``in`` is set.
-    @inlinable public var hasIn: Bool { _message.pointee.has_in != 0 }
+    public var hasIn: Bool { _message.pointee.has_in != 0 }
     /// Forgets ``in``; it then reads as its default.
-    @inlinable public mutating func clearIn() { _mutableFields().pointee.has_in = 0 }
+    public mutating func clearIn() { _mutableFields().pointee.has_in = 0 }
     /// Calls `body` with the text of ``in``, without a copy.
-    @inlinable public func withInUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withInUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_in != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.in, body)
     }
 
-    @inlinable public var `is`: String {
+    public var `is`: String {
         get { _message.pointee.has_is != 0 ? _message.string(_message.pointee.is) : "" }
         set { _message.assign(newValue, to: 8, of: Self._table) }
     }
     /// Whether ``is`` is set.
-    @inlinable public var hasIs: Bool { _message.pointee.has_is != 0 }
+    public var hasIs: Bool { _message.pointee.has_is != 0 }
     /// Forgets ``is``; it then reads as its default.
-    @inlinable public mutating func clearIs() { _mutableFields().pointee.has_is = 0 }
+    public mutating func clearIs() { _mutableFields().pointee.has_is = 0 }
     /// Calls `body` with the text of ``is``, without a copy.
-    @inlinable public func withIsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withIsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_is != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.is, body)
     }
 
-    @inlinable public var any: String {
+    public var any: String {
         get { _message.pointee.has_any != 0 ? _message.string(_message.pointee.any) : "" }
         set { _message.assign(newValue, to: 9, of: Self._table) }
     }
     /// Whether `any` is set.
-    @inlinable public var hasAny: Bool { _message.pointee.has_any != 0 }
+    public var hasAny: Bool { _message.pointee.has_any != 0 }
     /// Forgets `any`; it then reads as its default.
-    @inlinable public mutating func clearAny() { _mutableFields().pointee.has_any = 0 }
+    public mutating func clearAny() { _mutableFields().pointee.has_any = 0 }
     /// Calls `body` with the text of `any`, without a copy.
-    @inlinable public func withAnyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withAnyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_any != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.any, body)
     }
 
-    @inlinable public var await: String {
+    public var await: String {
         get { _message.pointee.has_await != 0 ? _message.string(_message.pointee.await) : "" }
         set { _message.assign(newValue, to: 10, of: Self._table) }
     }
     /// Whether `await` is set.
-    @inlinable public var hasAwait: Bool { _message.pointee.has_await != 0 }
+    public var hasAwait: Bool { _message.pointee.has_await != 0 }
     /// Forgets `await`; it then reads as its default.
-    @inlinable public mutating func clearAwait() { _mutableFields().pointee.has_await = 0 }
+    public mutating func clearAwait() { _mutableFields().pointee.has_await = 0 }
     /// Calls `body` with the text of `await`, without a copy.
-    @inlinable public func withAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_await != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.await, body)
     }
 
-    @inlinable public var none: String {
+    public var none: String {
         get { _message.pointee.has_none != 0 ? _message.string(_message.pointee.none) : "" }
         set { _message.assign(newValue, to: 11, of: Self._table) }
     }
     /// Whether `none` is set.
-    @inlinable public var hasNone: Bool { _message.pointee.has_none != 0 }
+    public var hasNone: Bool { _message.pointee.has_none != 0 }
     /// Forgets `none`; it then reads as its default.
-    @inlinable public mutating func clearNone() { _mutableFields().pointee.has_none = 0 }
+    public mutating func clearNone() { _mutableFields().pointee.has_none = 0 }
     /// Calls `body` with the text of `none`, without a copy.
-    @inlinable public func withNoneUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNoneUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_none != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.none, body)
     }
 
-    @inlinable public var `inout`: String {
+    public var `inout`: String {
         get { _message.pointee.has_inout != 0 ? _message.string(_message.pointee.inout) : "" }
         set { _message.assign(newValue, to: 12, of: Self._table) }
     }
     /// Whether ``inout`` is set.
-    @inlinable public var hasInout: Bool { _message.pointee.has_inout != 0 }
+    public var hasInout: Bool { _message.pointee.has_inout != 0 }
     /// Forgets ``inout``; it then reads as its default.
-    @inlinable public mutating func clearInout() { _mutableFields().pointee.has_inout = 0 }
+    public mutating func clearInout() { _mutableFields().pointee.has_inout = 0 }
     /// Calls `body` with the text of ``inout``, without a copy.
-    @inlinable public func withInoutUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withInoutUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_inout != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.inout, body)
     }
 
-    @inlinable public var `defer`: String {
+    public var `defer`: String {
         get { _message.pointee.has_defer != 0 ? _message.string(_message.pointee.defer) : "" }
         set { _message.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether ``defer`` is set.
-    @inlinable public var hasDefer: Bool { _message.pointee.has_defer != 0 }
+    public var hasDefer: Bool { _message.pointee.has_defer != 0 }
     /// Forgets ``defer``; it then reads as its default.
-    @inlinable public mutating func clearDefer() { _mutableFields().pointee.has_defer = 0 }
+    public mutating func clearDefer() { _mutableFields().pointee.has_defer = 0 }
     /// Calls `body` with the text of ``defer``, without a copy.
-    @inlinable public func withDeferUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withDeferUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_defer != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.defer, body)
     }
 
-    @inlinable public var get: String {
+    public var get: String {
         get { _message.pointee.has_get != 0 ? _message.string(_message.pointee.get) : "" }
         set { _message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `get` is set.
-    @inlinable public var hasGet: Bool { _message.pointee.has_get != 0 }
+    public var hasGet: Bool { _message.pointee.has_get != 0 }
     /// Forgets `get`; it then reads as its default.
-    @inlinable public mutating func clearGet() { _mutableFields().pointee.has_get = 0 }
+    public mutating func clearGet() { _mutableFields().pointee.has_get = 0 }
     /// Calls `body` with the text of `get`, without a copy.
-    @inlinable public func withGetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withGetUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_get != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.get, body)
     }
 
-    @inlinable public var `subscript`: String {
+    public var `subscript`: String {
         get { _message.pointee.has_subscript != 0 ? _message.string(_message.pointee.subscript) : "" }
         set { _message.assign(newValue, to: 15, of: Self._table) }
     }
     /// Whether ``subscript`` is set.
-    @inlinable public var hasSubscript: Bool { _message.pointee.has_subscript != 0 }
+    public var hasSubscript: Bool { _message.pointee.has_subscript != 0 }
     /// Forgets ``subscript``; it then reads as its default.
-    @inlinable public mutating func clearSubscript() { _mutableFields().pointee.has_subscript = 0 }
+    public mutating func clearSubscript() { _mutableFields().pointee.has_subscript = 0 }
     /// Calls `body` with the text of ``subscript``, without a copy.
-    @inlinable public func withSubscriptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSubscriptUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_subscript != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.subscript, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Names__SwiftWords
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__swift_words__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__swift_words__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Names_Members: LifelineMessages.Message {
-    @inlinable public var description_p: String {
+public struct Test_Names_Members: LifelineMessages.Message {
+    public var description_p: String {
         get { _message.pointee.has_description != 0 ? _message.string(_message.pointee.description) : "" }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `description_p` is set.
-    @inlinable public var hasDescription_p: Bool { _message.pointee.has_description != 0 }
+    public var hasDescription_p: Bool { _message.pointee.has_description != 0 }
     /// Forgets `description_p`; it then reads as its default.
-    @inlinable public mutating func clearDescription_p() { _mutableFields().pointee.has_description = 0 }
+    public mutating func clearDescription_p() { _mutableFields().pointee.has_description = 0 }
     /// Calls `body` with the text of `description_p`, without a copy.
-    @inlinable public func withDescription_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withDescription_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_description != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.description, body)
     }
 
-    @inlinable public var hashValue_p: String {
+    public var hashValue_p: String {
         get { _message.pointee.has_hash_value != 0 ? _message.string(_message.pointee.hash_value) : "" }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `hashValue_p` is set.
-    @inlinable public var hasHashValue_p: Bool { _message.pointee.has_hash_value != 0 }
+    public var hasHashValue_p: Bool { _message.pointee.has_hash_value != 0 }
     /// Forgets `hashValue_p`; it then reads as its default.
-    @inlinable public mutating func clearHashValue_p() { _mutableFields().pointee.has_hash_value = 0 }
+    public mutating func clearHashValue_p() { _mutableFields().pointee.has_hash_value = 0 }
     /// Calls `body` with the text of `hashValue_p`, without a copy.
-    @inlinable public func withHashValue_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withHashValue_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_hash_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.hash_value, body)
     }
 
-    @inlinable public var textFormat: String {
+    public var textFormat: String {
         get { _message.pointee.has_text_format != 0 ? _message.string(_message.pointee.text_format) : "" }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether `textFormat` is set.
-    @inlinable public var hasTextFormat: Bool { _message.pointee.has_text_format != 0 }
+    public var hasTextFormat: Bool { _message.pointee.has_text_format != 0 }
     /// Forgets `textFormat`; it then reads as its default.
-    @inlinable public mutating func clearTextFormat() { _mutableFields().pointee.has_text_format = 0 }
+    public mutating func clearTextFormat() { _mutableFields().pointee.has_text_format = 0 }
     /// Calls `body` with the text of `textFormat`, without a copy.
-    @inlinable public func withTextFormatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTextFormatUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_text_format != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.text_format, body)
     }
 
-    @inlinable public var unknownFields_p: String {
+    public var unknownFields_p: String {
         get { _message.pointee.has_unknown_fields != 0 ? _message.string(_message.pointee.unknown_fields) : "" }
         set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Whether `unknownFields_p` is set.
-    @inlinable public var hasUnknownFields_p: Bool { _message.pointee.has_unknown_fields != 0 }
+    public var hasUnknownFields_p: Bool { _message.pointee.has_unknown_fields != 0 }
     /// Forgets `unknownFields_p`; it then reads as its default.
-    @inlinable public mutating func clearUnknownFields_p() { _mutableFields().pointee.has_unknown_fields = 0 }
+    public mutating func clearUnknownFields_p() { _mutableFields().pointee.has_unknown_fields = 0 }
     /// Calls `body` with the text of `unknownFields_p`, without a copy.
-    @inlinable public func withUnknownFields_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withUnknownFields_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_unknown_fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.unknown_fields, body)
     }
 
-    @inlinable public var merge: String {
+    public var merge: String {
         get { _message.pointee.has_merge != 0 ? _message.string(_message.pointee.merge) : "" }
         set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Whether `merge` is set.
-    @inlinable public var hasMerge: Bool { _message.pointee.has_merge != 0 }
+    public var hasMerge: Bool { _message.pointee.has_merge != 0 }
     /// Forgets `merge`; it then reads as its default.
-    @inlinable public mutating func clearMerge() { _mutableFields().pointee.has_merge = 0 }
+    public mutating func clearMerge() { _mutableFields().pointee.has_merge = 0 }
     /// Calls `body` with the text of `merge`, without a copy.
-    @inlinable public func withMergeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withMergeUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_merge != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.merge, body)
     }
 
-    @inlinable public var fields: String {
+    public var fields: String {
         get { _message.pointee.has_fields != 0 ? _message.string(_message.pointee.fields) : "" }
         set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether `fields` is set.
-    @inlinable public var hasFields: Bool { _message.pointee.has_fields != 0 }
+    public var hasFields: Bool { _message.pointee.has_fields != 0 }
     /// Forgets `fields`; it then reads as its default.
-    @inlinable public mutating func clearFields() { _mutableFields().pointee.has_fields = 0 }
+    public mutating func clearFields() { _mutableFields().pointee.has_fields = 0 }
     /// Calls `body` with the text of `fields`, without a copy.
-    @inlinable public func withFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.fields, body)
     }
 
-    @inlinable public var value: String {
+    public var value: String {
         get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
         set { _message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _message.pointee.has_value != 0 }
+    public var hasValue: Bool { _message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
-    @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withValueUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.value, body)
     }
 
-    @inlinable public var message: String {
+    public var message: String {
         get { _message.pointee.has_message != 0 ? _message.string(_message.pointee.message) : "" }
         set { _message.assign(newValue, to: 7, of: Self._table) }
     }
     /// Whether `message` is set.
-    @inlinable public var hasMessage: Bool { _message.pointee.has_message != 0 }
+    public var hasMessage: Bool { _message.pointee.has_message != 0 }
     /// Forgets `message`; it then reads as its default.
-    @inlinable public mutating func clearMessage() { _mutableFields().pointee.has_message = 0 }
+    public mutating func clearMessage() { _mutableFields().pointee.has_message = 0 }
     /// Calls `body` with the text of `message`, without a copy.
-    @inlinable public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_message != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.message, body)
     }
 
-    @inlinable public var fields_25: String {
+    public var fields_25: String {
         get { _message.pointee.has_fields_25 != 0 ? _message.string(_message.pointee.fields_25) : "" }
         set { _message.assign(newValue, to: 8, of: Self._table) }
     }
     /// Whether `fields_25` is set.
-    @inlinable public var hasFields_25: Bool { _message.pointee.has_fields_25 != 0 }
+    public var hasFields_25: Bool { _message.pointee.has_fields_25 != 0 }
     /// Forgets `fields_25`; it then reads as its default.
-    @inlinable public mutating func clearFields_25() { _mutableFields().pointee.has_fields_25 = 0 }
+    public mutating func clearFields_25() { _mutableFields().pointee.has_fields_25 = 0 }
     /// Calls `body` with the text of `fields_25`, without a copy.
-    @inlinable public func withFieldsUTF8Span_25<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withFieldsUTF8Span_25<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_fields_25 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.fields_25, body)
     }
 
-    @inlinable public var mutableFields: String {
+    public var mutableFields: String {
         get { _message.pointee.has_mutable_fields != 0 ? _message.string(_message.pointee.mutable_fields) : "" }
         set { _message.assign(newValue, to: 9, of: Self._table) }
     }
     /// Whether `mutableFields` is set.
-    @inlinable public var hasMutableFields: Bool { _message.pointee.has_mutable_fields != 0 }
+    public var hasMutableFields: Bool { _message.pointee.has_mutable_fields != 0 }
     /// Forgets `mutableFields`; it then reads as its default.
-    @inlinable public mutating func clearMutableFields() { _mutableFields().pointee.has_mutable_fields = 0 }
+    public mutating func clearMutableFields() { _mutableFields().pointee.has_mutable_fields = 0 }
     /// Calls `body` with the text of `mutableFields`, without a copy.
-    @inlinable public func withMutableFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withMutableFieldsUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_mutable_fields != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.mutable_fields, body)
     }
 
-    @inlinable public var allCases: String {
+    public var allCases: String {
         get { _message.pointee.has_allcases != 0 ? _message.string(_message.pointee.allcases) : "" }
         set { _message.assign(newValue, to: 10, of: Self._table) }
     }
     /// Whether `allCases` is set.
-    @inlinable public var hasAllCases: Bool { _message.pointee.has_allcases != 0 }
+    public var hasAllCases: Bool { _message.pointee.has_allcases != 0 }
     /// Forgets `allCases`; it then reads as its default.
-    @inlinable public mutating func clearAllCases() { _mutableFields().pointee.has_allcases = 0 }
+    public mutating func clearAllCases() { _mutableFields().pointee.has_allcases = 0 }
     /// Calls `body` with the text of `allCases`, without a copy.
-    @inlinable public func withAllCasesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withAllCasesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_allcases != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.allcases, body)
     }
 
-    @inlinable public var unrecognized: String {
+    public var unrecognized: String {
         get { _message.pointee.has_unrecognized != 0 ? _message.string(_message.pointee.unrecognized) : "" }
         set { _message.assign(newValue, to: 11, of: Self._table) }
     }
     /// Whether `unrecognized` is set.
-    @inlinable public var hasUnrecognized: Bool { _message.pointee.has_unrecognized != 0 }
+    public var hasUnrecognized: Bool { _message.pointee.has_unrecognized != 0 }
     /// Forgets `unrecognized`; it then reads as its default.
-    @inlinable public mutating func clearUnrecognized() { _mutableFields().pointee.has_unrecognized = 0 }
+    public mutating func clearUnrecognized() { _mutableFields().pointee.has_unrecognized = 0 }
     /// Calls `body` with the text of `unrecognized`, without a copy.
-    @inlinable public func withUnrecognizedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withUnrecognizedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_unrecognized != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.unrecognized, body)
     }
 
-    @inlinable public var base: String {
+    public var base: String {
         get { _message.pointee.has_base_37 != 0 ? _message.string(_message.pointee.base_37) : "" }
         set { _message.assign(newValue, to: 12, of: Self._table) }
     }
     /// Whether `base` is set.
-    @inlinable public var hasBase: Bool { _message.pointee.has_base_37 != 0 }
+    public var hasBase: Bool { _message.pointee.has_base_37 != 0 }
     /// Forgets `base`; it then reads as its default.
-    @inlinable public mutating func clearBase() { _mutableFields().pointee.has_base_37 = 0 }
+    public mutating func clearBase() { _mutableFields().pointee.has_base_37 = 0 }
     /// Calls `body` with the text of `base`, without a copy.
-    @inlinable public func withBaseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withBaseUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_base_37 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.base_37, body)
     }
 
-    @inlinable public var foo: String {
+    public var foo: String {
         get { _message.pointee.has_foo != 0 ? _message.string(_message.pointee.foo) : "" }
         set { _message.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether `foo` is set.
-    @inlinable public var hasFoo: Bool { _message.pointee.has_foo != 0 }
+    public var hasFoo: Bool { _message.pointee.has_foo != 0 }
     /// Forgets `foo`; it then reads as its default.
-    @inlinable public mutating func clearFoo() { _mutableFields().pointee.has_foo = 0 }
+    public mutating func clearFoo() { _mutableFields().pointee.has_foo = 0 }
     /// Calls `body` with the text of `foo`, without a copy.
-    @inlinable public func withFooUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withFooUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_foo != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.foo, body)
     }
 
-    @inlinable public var foo_41: String {
+    public var foo_41: String {
         get { _message.pointee.has_foo_41 != 0 ? _message.string(_message.pointee.foo_41) : "" }
         set { _message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `foo_41` is set.
-    @inlinable public var hasFoo_41: Bool { _message.pointee.has_foo_41 != 0 }
+    public var hasFoo_41: Bool { _message.pointee.has_foo_41 != 0 }
     /// Forgets `foo_41`; it then reads as its default.
-    @inlinable public mutating func clearFoo_41() { _mutableFields().pointee.has_foo_41 = 0 }
+    public mutating func clearFoo_41() { _mutableFields().pointee.has_foo_41 = 0 }
     /// Calls `body` with the text of `foo_41`, without a copy.
-    @inlinable public func withFooUTF8Span_41<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withFooUTF8Span_41<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_foo_41 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.foo_41, body)
     }
 
-    @inlinable public var foo_42: String {
+    public var foo_42: String {
         get { _message.pointee.has_foo_42 != 0 ? _message.string(_message.pointee.foo_42) : "" }
         set { _message.assign(newValue, to: 15, of: Self._table) }
     }
     /// Whether `foo_42` is set.
-    @inlinable public var hasFoo_42: Bool { _message.pointee.has_foo_42 != 0 }
+    public var hasFoo_42: Bool { _message.pointee.has_foo_42 != 0 }
     /// Forgets `foo_42`; it then reads as its default.
-    @inlinable public mutating func clearFoo_42() { _mutableFields().pointee.has_foo_42 = 0 }
+    public mutating func clearFoo_42() { _mutableFields().pointee.has_foo_42 = 0 }
     /// Calls `body` with the text of `foo_42`, without a copy.
-    @inlinable public func withFooUTF8Span_42<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withFooUTF8Span_42<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_foo_42 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.foo_42, body)
     }
 
-    @inlinable public var fooBar: String {
+    public var fooBar: String {
         get { _message.pointee.has_foo_bar != 0 ? _message.string(_message.pointee.foo_bar) : "" }
         set { _message.assign(newValue, to: 16, of: Self._table) }
     }
     /// Whether `fooBar` is set.
-    @inlinable public var hasFooBar: Bool { _message.pointee.has_foo_bar != 0 }
+    public var hasFooBar: Bool { _message.pointee.has_foo_bar != 0 }
     /// Forgets `fooBar`; it then reads as its default.
-    @inlinable public mutating func clearFooBar() { _mutableFields().pointee.has_foo_bar = 0 }
+    public mutating func clearFooBar() { _mutableFields().pointee.has_foo_bar = 0 }
     /// Calls `body` with the text of `fooBar`, without a copy.
-    @inlinable public func withFooBarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withFooBarUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_foo_bar != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.foo_bar, body)
     }
 
-    @inlinable public var fooBar_45: String {
+    public var fooBar_45: String {
         get { _message.pointee.has_foobar != 0 ? _message.string(_message.pointee.foobar) : "" }
         set { _message.assign(newValue, to: 17, of: Self._table) }
     }
     /// Whether `fooBar_45` is set.
-    @inlinable public var hasFooBar_45: Bool { _message.pointee.has_foobar != 0 }
+    public var hasFooBar_45: Bool { _message.pointee.has_foobar != 0 }
     /// Forgets `fooBar_45`; it then reads as its default.
-    @inlinable public mutating func clearFooBar_45() { _mutableFields().pointee.has_foobar = 0 }
+    public mutating func clearFooBar_45() { _mutableFields().pointee.has_foobar = 0 }
     /// Calls `body` with the text of `fooBar_45`, without a copy.
-    @inlinable public func withFooBarUTF8Span_45<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withFooBarUTF8Span_45<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_foobar != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.foobar, body)
     }
 
-    @inlinable public var ___: String {
+    public var ___: String {
         get { _message.pointee.has_f != 0 ? _message.string(_message.pointee.f) : "" }
         set { _message.assign(newValue, to: 18, of: Self._table) }
     }
     /// Whether `___` is set.
-    @inlinable public var has___: Bool { _message.pointee.has_f != 0 }
+    public var has___: Bool { _message.pointee.has_f != 0 }
     /// Forgets `___`; it then reads as its default.
-    @inlinable public mutating func clear___() { _mutableFields().pointee.has_f = 0 }
+    public mutating func clear___() { _mutableFields().pointee.has_f = 0 }
     /// Calls `body` with the text of `___`, without a copy.
-    @inlinable public func with___UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func with___UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_f != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.f, body)
     }
 
-    @inlinable public var string_: String {
+    public var string_: String {
         get { _message.pointee.has_string != 0 ? _message.string(_message.pointee.string) : "" }
         set { _message.assign(newValue, to: 19, of: Self._table) }
     }
     /// Whether `string_` is set.
-    @inlinable public var hasString_: Bool { _message.pointee.has_string != 0 }
+    public var hasString_: Bool { _message.pointee.has_string != 0 }
     /// Forgets `string_`; it then reads as its default.
-    @inlinable public mutating func clearString_() { _mutableFields().pointee.has_string = 0 }
+    public mutating func clearString_() { _mutableFields().pointee.has_string = 0 }
     /// Calls `body` with the text of `string_`, without a copy.
-    @inlinable public func withString_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withString_UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_string != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.string, body)
     }
 
-    @inlinable public var swift: String {
+    public var swift: String {
         get { _message.pointee.has_swift != 0 ? _message.string(_message.pointee.swift) : "" }
         set { _message.assign(newValue, to: 20, of: Self._table) }
     }
     /// Whether `swift` is set.
-    @inlinable public var hasSwift: Bool { _message.pointee.has_swift != 0 }
+    public var hasSwift: Bool { _message.pointee.has_swift != 0 }
     /// Forgets `swift`; it then reads as its default.
-    @inlinable public mutating func clearSwift() { _mutableFields().pointee.has_swift = 0 }
+    public mutating func clearSwift() { _mutableFields().pointee.has_swift = 0 }
     /// Calls `body` with the text of `swift`, without a copy.
-    @inlinable public func withSwiftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSwiftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_swift != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.swift, body)
     }
 
-    @inlinable public var lifelineMessages: String {
+    public var lifelineMessages: String {
         get { _message.pointee.has_lifelinemessages != 0 ? _message.string(_message.pointee.lifelinemessages) : "" }
         set { _message.assign(newValue, to: 21, of: Self._table) }
     }
     /// Whether `lifelineMessages` is set.
-    @inlinable public var hasLifelineMessages: Bool { _message.pointee.has_lifelinemessages != 0 }
+    public var hasLifelineMessages: Bool { _message.pointee.has_lifelinemessages != 0 }
     /// Forgets `lifelineMessages`; it then reads as its default.
-    @inlinable public mutating func clearLifelineMessages() { _mutableFields().pointee.has_lifelinemessages = 0 }
+    public mutating func clearLifelineMessages() { _mutableFields().pointee.has_lifelinemessages = 0 }
     /// Calls `body` with the text of `lifelineMessages`, without a copy.
-    @inlinable public func withLifelineMessagesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withLifelineMessagesUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_lifelinemessages != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.lifelinemessages, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Members
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__members__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__members__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Names_RepeatedWords: LifelineMessages.Message {
-    @inlinable public var `class`: LifelineMessages.RepeatedField<String> {
+public struct Test_Names_RepeatedWords: LifelineMessages.Message {
+    public var `class`: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.class_1, count: _message.pointee.n_class_1) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    @inlinable public var self_p: LifelineMessages.RepeatedField<String> {
+    public var self_p: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.self_2, count: _message.pointee.n_self_2) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var `in`: LifelineMessages.RepeatedField<String> {
+    public var `in`: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.in, count: _message.pointee.n_in) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var init_p: LifelineMessages.RepeatedField<String> {
+    public var init_p: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.init_4, count: _message.pointee.n_init_4) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    @inlinable public var fields: LifelineMessages.RepeatedField<String> {
+    public var fields: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.fields, count: _message.pointee.n_fields) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var list: LifelineMessages.RepeatedField<String> {
+    public var list: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.list, count: _message.pointee.n_list) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
-    @inlinable public var count: LifelineMessages.RepeatedField<String> {
+    public var count: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.count, count: _message.pointee.n_count) }
         set { _message[collection: 6, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
-    @inlinable public var `default`: LifelineMessages.MapField<String, String> {
+    public var `default`: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.default_8, count: _message.pointee.n_default_8) }
         set { _message[collection: 7, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 7, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
-    @inlinable public var map: LifelineMessages.MapField<String, String> {
+    public var map: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.map, count: _message.pointee.n_map) }
         set { _message[collection: 8, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 8, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
-    @inlinable public var type: LifelineMessages.MapField<String, String> {
+    public var type: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.type_10, count: _message.pointee.n_type_10) }
         set { _message[collection: 9, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 9, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
-    @inlinable public var entries: LifelineMessages.MapField<String, String> {
+    public var entries: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.entries, count: _message.pointee.n_entries) }
         set { _message[collection: 10, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 10, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__RepeatedWords
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__repeated_words__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__repeated_words__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Names_OneofWords: LifelineMessages.Message {
-    @inlinable public var `class`: String {
+public struct Test_Names_OneofWords: LifelineMessages.Message {
+    public var `class`: String {
         get { _message.pointee.words_case.rawValue == 14 ? _message.string(_message.pointee.class_14) : "" }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of ``class``, without a copy.
-    @inlinable public func withClassUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withClassUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.words_case.rawValue == 14 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.class_14, body)
     }
 
-    @inlinable public var errno: String {
+    public var errno: String {
         get { _message.pointee.words_case.rawValue == 97 ? _message.string(_message.pointee.errno_97) : "" }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `errno`, without a copy.
-    @inlinable public func withErrnoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withErrnoUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.words_case.rawValue == 97 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.errno_97, body)
     }
 
-    @inlinable public var null: String {
+    public var null: String {
         get { _message.pointee.words_case.rawValue == 105 ? _message.string(_message.pointee.null) : "" }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `null`, without a copy.
-    @inlinable public func withNullUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNullUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.words_case.rawValue == 105 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.null, body)
     }
 
-    @inlinable public var self_p: String {
+    public var self_p: String {
         get { _message.pointee.words_case.rawValue == 111 ? _message.string(_message.pointee.self_111) : "" }
         set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `self_p`, without a copy.
-    @inlinable public func withSelf_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSelf_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.words_case.rawValue == 111 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.self_111, body)
     }
 
-    @inlinable public var self_p_112: String {
+    public var self_p_112: String {
         get { _message.pointee.words_case.rawValue == 112 ? _message.string(_message.pointee.self_112) : "" }
         set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `self_p_112`, without a copy.
-    @inlinable public func withSelf_pUTF8Span_112<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSelf_pUTF8Span_112<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.words_case.rawValue == 112 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.self_112, body)
     }
 
-    @inlinable public var init_p: String {
+    public var init_p: String {
         get { _message.pointee.words_case.rawValue == 113 ? _message.string(_message.pointee.init_113) : "" }
         set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Calls `body` with the text of `init_p`, without a copy.
-    @inlinable public func withInit_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withInit_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.words_case.rawValue == 113 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.init_113, body)
     }
 
-    @inlinable public var `in`: String {
+    public var `in`: String {
         get { _message.pointee.words_case.rawValue == 118 ? _message.string(_message.pointee.in) : "" }
         set { _message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Calls `body` with the text of ``in``, without a copy.
-    @inlinable public func withInUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withInUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.words_case.rawValue == 118 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.in, body)
     }
 
-    @inlinable public var any: String {
+    public var any: String {
         get { _message.pointee.words_case.rawValue == 121 ? _message.string(_message.pointee.any) : "" }
         set { _message.assign(newValue, to: 7, of: Self._table) }
     }
     /// Calls `body` with the text of `any`, without a copy.
-    @inlinable public func withAnyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withAnyUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.words_case.rawValue == 121 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.any, body)
     }
 
-    @inlinable public var await: String {
+    public var await: String {
         get { _message.pointee.words_case.rawValue == 124 ? _message.string(_message.pointee.await) : "" }
         set { _message.assign(newValue, to: 8, of: Self._table) }
     }
     /// Calls `body` with the text of `await`, without a copy.
-    @inlinable public func withAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withAwaitUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.words_case.rawValue == 124 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.await, body)
     }
 
-    @inlinable public var none: String {
+    public var none: String {
         get { _message.pointee.words_case.rawValue == 127 ? _message.string(_message.pointee.none) : "" }
         set { _message.assign(newValue, to: 9, of: Self._table) }
     }
     /// Calls `body` with the text of `none`, without a copy.
-    @inlinable public func withNoneUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNoneUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.words_case.rawValue == 127 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.none, body)
     }
 
-    @inlinable public var description_p: String {
+    public var description_p: String {
         get { _message.pointee.words_case.rawValue == 179 ? _message.string(_message.pointee.description) : "" }
         set { _message.assign(newValue, to: 10, of: Self._table) }
     }
     /// Calls `body` with the text of `description_p`, without a copy.
-    @inlinable public func withDescription_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withDescription_pUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.words_case.rawValue == 179 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.description, body)
     }
 
-    @inlinable public var message: String {
+    public var message: String {
         get { _message.pointee.words_case.rawValue == 202 ? _message.string(_message.pointee.message) : "" }
         set { _message.assign(newValue, to: 11, of: Self._table) }
     }
     /// Calls `body` with the text of `message`, without a copy.
-    @inlinable public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withMessageUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.words_case.rawValue == 202 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.message, body)
     }
 
-    @inlinable public var unrecognized: String {
+    public var unrecognized: String {
         get { _message.pointee.words_case.rawValue == 211 ? _message.string(_message.pointee.unrecognized) : "" }
         set { _message.assign(newValue, to: 12, of: Self._table) }
     }
     /// Calls `body` with the text of `unrecognized`, without a copy.
-    @inlinable public func withUnrecognizedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withUnrecognizedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.words_case.rawValue == 211 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.unrecognized, body)
     }
 
-    @inlinable public var foo: String {
+    public var foo: String {
         get { _message.pointee.words_case.rawValue == 218 ? _message.string(_message.pointee.foo) : "" }
         set { _message.assign(newValue, to: 13, of: Self._table) }
     }
     /// Calls `body` with the text of `foo`, without a copy.
-    @inlinable public func withFooUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withFooUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.words_case.rawValue == 218 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.foo, body)
     }
 
-    @inlinable public var foo_219: String {
+    public var foo_219: String {
         get { _message.pointee.words_case.rawValue == 219 ? _message.string(_message.pointee.foo_219) : "" }
         set { _message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Calls `body` with the text of `foo_219`, without a copy.
-    @inlinable public func withFooUTF8Span_219<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withFooUTF8Span_219<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.words_case.rawValue == 219 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.foo_219, body)
     }
 
-    @inlinable public var foo_220: String {
+    public var foo_220: String {
         get { _message.pointee.words_case.rawValue == 220 ? _message.string(_message.pointee.foo_220) : "" }
         set { _message.assign(newValue, to: 15, of: Self._table) }
     }
     /// Calls `body` with the text of `foo_220`, without a copy.
-    @inlinable public func withFooUTF8Span_220<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withFooUTF8Span_220<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.words_case.rawValue == 220 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.foo_220, body)
     }
 
-    @inlinable public var swift: String {
+    public var swift: String {
         get { _message.pointee.words_case.rawValue == 233 ? _message.string(_message.pointee.swift) : "" }
         set { _message.assign(newValue, to: 16, of: Self._table) }
     }
     /// Calls `body` with the text of `swift`, without a copy.
-    @inlinable public func withSwiftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSwiftUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.words_case.rawValue == 233 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.swift, body)
     }
 
-    @inlinable public var words: OneOf_Words? {
+    public var words: OneOf_Words? {
         get {
             switch _message.pointee.words_case.rawValue {
             case 14: .class(self.`class`)
@@ -1041,7 +1041,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `words` can hold.
-    @frozen public enum OneOf_Words: Hashable, Sendable {
+    public enum OneOf_Words: Hashable, Sendable {
         case `class`(String)
         case errno(String)
         case null(String)
@@ -1062,15 +1062,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestProtos.Test__Names__OneofWords
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__oneof_words__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__oneof_words__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Names_OneofsNamed: LifelineMessages.Message {
-    @inlinable public var in1: Int32 {
+public struct Test_Names_OneofsNamed: LifelineMessages.Message {
+    public var in1: Int32 {
         get { _message.pointee.self_case.rawValue == 1 ? _message.pointee.in_1 : 0 }
         set {
             let fields = _mutableFields()
@@ -1079,7 +1079,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var in2: Int32 {
+    public var in2: Int32 {
         get { _message.pointee.self_of_case.rawValue == 2 ? _message.pointee.in_2 : 0 }
         set {
             let fields = _mutableFields()
@@ -1088,7 +1088,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var in3: Int32 {
+    public var in3: Int32 {
         get { _message.pointee.init_case.rawValue == 3 ? _message.pointee.in_3 : 0 }
         set {
             let fields = _mutableFields()
@@ -1097,7 +1097,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var in6: Int32 {
+    public var in6: Int32 {
         get { _message.pointee.class_case.rawValue == 6 ? _message.pointee.in_6 : 0 }
         set {
             let fields = _mutableFields()
@@ -1106,7 +1106,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var in9: Int32 {
+    public var in9: Int32 {
         get { _message.pointee.any_case.rawValue == 9 ? _message.pointee.in_9 : 0 }
         set {
             let fields = _mutableFields()
@@ -1115,7 +1115,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var in13: Int32 {
+    public var in13: Int32 {
         get { _message.pointee.none_case.rawValue == 13 ? _message.pointee.in_13 : 0 }
         set {
             let fields = _mutableFields()
@@ -1124,7 +1124,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var in20: Int32 {
+    public var in20: Int32 {
         get { _message.pointee.message_case.rawValue == 20 ? _message.pointee.in_20 : 0 }
         set {
             let fields = _mutableFields()
@@ -1133,7 +1133,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var in21: Int32 {
+    public var in21: Int32 {
         get { _message.pointee.fields_case.rawValue == 21 ? _message.pointee.in_21 : 0 }
         set {
             let fields = _mutableFields()
@@ -1142,7 +1142,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var in22: Int32 {
+    public var in22: Int32 {
         get { _message.pointee.foo_case.rawValue == 22 ? _message.pointee.in_22 : 0 }
         set {
             let fields = _mutableFields()
@@ -1151,7 +1151,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var in23: Int32 {
+    public var in23: Int32 {
         get { _message.pointee.foo_of_case.rawValue == 23 ? _message.pointee.in_23 : 0 }
         set {
             let fields = _mutableFields()
@@ -1160,7 +1160,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var in24: Int32 {
+    public var in24: Int32 {
         get { _message.pointee.foo_of_of_case.rawValue == 24 ? _message.pointee.in_24 : 0 }
         set {
             let fields = _mutableFields()
@@ -1169,7 +1169,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var in26: Int32 {
+    public var in26: Int32 {
         get { _message.pointee.foo_bar_case.rawValue == 26 ? _message.pointee.in_26 : 0 }
         set {
             let fields = _mutableFields()
@@ -1178,7 +1178,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var in27: Int32 {
+    public var in27: Int32 {
         get { _message.pointee.foobar_case.rawValue == 27 ? _message.pointee.in_27 : 0 }
         set {
             let fields = _mutableFields()
@@ -1187,7 +1187,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var in29: Int32 {
+    public var in29: Int32 {
         get { _message.pointee.f_case.rawValue == 29 ? _message.pointee.in_29 : 0 }
         set {
             let fields = _mutableFields()
@@ -1196,7 +1196,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var in32: Int32 {
+    public var in32: Int32 {
         get { _message.pointee.unrecognized_case.rawValue == 32 ? _message.pointee.in_32 : 0 }
         set {
             let fields = _mutableFields()
@@ -1205,7 +1205,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var in33: Int32 {
+    public var in33: Int32 {
         get { _message.pointee.message_of_case.rawValue == 33 ? _message.pointee.in_33 : 0 }
         set {
             let fields = _mutableFields()
@@ -1214,7 +1214,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var self_p: OneOf_Self? {
+    public var self_p: OneOf_Self? {
         get {
             switch _message.pointee.self_case.rawValue {
             case 1: .in1(self.in1)
@@ -1230,11 +1230,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `self_p` can hold.
-    @frozen public enum OneOf_Self: Hashable, Sendable {
+    public enum OneOf_Self: Hashable, Sendable {
         case in1(Int32)
     }
 
-    @inlinable public var self_p_2: OneOf_Self_2? {
+    public var self_p_2: OneOf_Self_2? {
         get {
             switch _message.pointee.self_of_case.rawValue {
             case 2: .in2(self.in2)
@@ -1250,11 +1250,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `self_p_2` can hold.
-    @frozen public enum OneOf_Self_2: Hashable, Sendable {
+    public enum OneOf_Self_2: Hashable, Sendable {
         case in2(Int32)
     }
 
-    @inlinable public var init_p: OneOf_Init? {
+    public var init_p: OneOf_Init? {
         get {
             switch _message.pointee.init_case.rawValue {
             case 3: .in3(self.in3)
@@ -1270,11 +1270,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `init_p` can hold.
-    @frozen public enum OneOf_Init: Hashable, Sendable {
+    public enum OneOf_Init: Hashable, Sendable {
         case in3(Int32)
     }
 
-    @inlinable public var `class`: OneOf_Class? {
+    public var `class`: OneOf_Class? {
         get {
             switch _message.pointee.class_case.rawValue {
             case 6: .in6(self.in6)
@@ -1290,11 +1290,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What ``class`` can hold.
-    @frozen public enum OneOf_Class: Hashable, Sendable {
+    public enum OneOf_Class: Hashable, Sendable {
         case in6(Int32)
     }
 
-    @inlinable public var any: OneOf_Any? {
+    public var any: OneOf_Any? {
         get {
             switch _message.pointee.any_case.rawValue {
             case 9: .in9(self.in9)
@@ -1310,11 +1310,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `any` can hold.
-    @frozen public enum OneOf_Any: Hashable, Sendable {
+    public enum OneOf_Any: Hashable, Sendable {
         case in9(Int32)
     }
 
-    @inlinable public var none: OneOf_None? {
+    public var none: OneOf_None? {
         get {
             switch _message.pointee.none_case.rawValue {
             case 13: .in13(self.in13)
@@ -1330,11 +1330,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `none` can hold.
-    @frozen public enum OneOf_None: Hashable, Sendable {
+    public enum OneOf_None: Hashable, Sendable {
         case in13(Int32)
     }
 
-    @inlinable public var message: OneOf_Message? {
+    public var message: OneOf_Message? {
         get {
             switch _message.pointee.message_case.rawValue {
             case 20: .in20(self.in20)
@@ -1350,11 +1350,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `message` can hold.
-    @frozen public enum OneOf_Message: Hashable, Sendable {
+    public enum OneOf_Message: Hashable, Sendable {
         case in20(Int32)
     }
 
-    @inlinable public var fields: OneOf_Fields? {
+    public var fields: OneOf_Fields? {
         get {
             switch _message.pointee.fields_case.rawValue {
             case 21: .in21(self.in21)
@@ -1370,11 +1370,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `fields` can hold.
-    @frozen public enum OneOf_Fields: Hashable, Sendable {
+    public enum OneOf_Fields: Hashable, Sendable {
         case in21(Int32)
     }
 
-    @inlinable public var foo: OneOf_Foo? {
+    public var foo: OneOf_Foo? {
         get {
             switch _message.pointee.foo_case.rawValue {
             case 22: .in22(self.in22)
@@ -1390,11 +1390,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `foo` can hold.
-    @frozen public enum OneOf_Foo: Hashable, Sendable {
+    public enum OneOf_Foo: Hashable, Sendable {
         case in22(Int32)
     }
 
-    @inlinable public var foo_23: OneOf_Foo_23? {
+    public var foo_23: OneOf_Foo_23? {
         get {
             switch _message.pointee.foo_of_case.rawValue {
             case 23: .in23(self.in23)
@@ -1410,11 +1410,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `foo_23` can hold.
-    @frozen public enum OneOf_Foo_23: Hashable, Sendable {
+    public enum OneOf_Foo_23: Hashable, Sendable {
         case in23(Int32)
     }
 
-    @inlinable public var foo_24: OneOf_Foo_24? {
+    public var foo_24: OneOf_Foo_24? {
         get {
             switch _message.pointee.foo_of_of_case.rawValue {
             case 24: .in24(self.in24)
@@ -1430,11 +1430,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `foo_24` can hold.
-    @frozen public enum OneOf_Foo_24: Hashable, Sendable {
+    public enum OneOf_Foo_24: Hashable, Sendable {
         case in24(Int32)
     }
 
-    @inlinable public var fooBar: OneOf_FooBar? {
+    public var fooBar: OneOf_FooBar? {
         get {
             switch _message.pointee.foo_bar_case.rawValue {
             case 26: .in26(self.in26)
@@ -1450,11 +1450,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `fooBar` can hold.
-    @frozen public enum OneOf_FooBar: Hashable, Sendable {
+    public enum OneOf_FooBar: Hashable, Sendable {
         case in26(Int32)
     }
 
-    @inlinable public var fooBar_27: OneOf_FooBar_27? {
+    public var fooBar_27: OneOf_FooBar_27? {
         get {
             switch _message.pointee.foobar_case.rawValue {
             case 27: .in27(self.in27)
@@ -1470,11 +1470,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `fooBar_27` can hold.
-    @frozen public enum OneOf_FooBar_27: Hashable, Sendable {
+    public enum OneOf_FooBar_27: Hashable, Sendable {
         case in27(Int32)
     }
 
-    @inlinable public var ___: OneOf__? {
+    public var ___: OneOf__? {
         get {
             switch _message.pointee.f_case.rawValue {
             case 29: .in29(self.in29)
@@ -1490,11 +1490,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `___` can hold.
-    @frozen public enum OneOf__: Hashable, Sendable {
+    public enum OneOf__: Hashable, Sendable {
         case in29(Int32)
     }
 
-    @inlinable public var unrecognized: OneOf_Unrecognized? {
+    public var unrecognized: OneOf_Unrecognized? {
         get {
             switch _message.pointee.unrecognized_case.rawValue {
             case 32: .in32(self.in32)
@@ -1510,11 +1510,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `unrecognized` can hold.
-    @frozen public enum OneOf_Unrecognized: Hashable, Sendable {
+    public enum OneOf_Unrecognized: Hashable, Sendable {
         case in32(Int32)
     }
 
-    @inlinable public var message_33: OneOf_Message_33? {
+    public var message_33: OneOf_Message_33? {
         get {
             switch _message.pointee.message_of_case.rawValue {
             case 33: .in33(self.in33)
@@ -1530,15 +1530,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `message_33` can hold.
-    @frozen public enum OneOf_Message_33: Hashable, Sendable {
+    public enum OneOf_Message_33: Hashable, Sendable {
         case in33(Int32)
     }
 
     public typealias _Fields = CTestProtos.Test__Names__OneofsNamed
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__oneofs_named__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__oneofs_named__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

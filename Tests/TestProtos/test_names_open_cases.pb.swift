@@ -6,7 +6,7 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public enum Test_Names_OpenCases_Open: LifelineMessages.ProtobufEnum {
+public enum Test_Names_OpenCases_Open: LifelineMessages.ProtobufEnum {
     case none // = 0
     case some // = 1
     case init_ // = 2
@@ -42,9 +42,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// A number that the .proto file does not declare.
     case UNRECOGNIZED(Int)
 
-    @inlinable public init() { self = .none }
+    public init() { self = .none }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .none
         case 1: self = .some
@@ -82,7 +82,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .none: 0
         case .some: 1
@@ -123,7 +123,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     public static let allCases: [Self] = [.none, .some, .init_, .self_, .type, .allcases, .rawvalue, .hashvalue, .description_, .debugdescription, .unrecognized, .default, .case, .in, .nil, .true, .false, .protocol, .class, .let, .var, .func, .is, .as, .any, .associativity, .optional, .required, .cvalue, .load, .linux, .unrecognizedAll]
 }
 
-@frozen public enum Test_Names_OpenCases_Raw: LifelineMessages.ProtobufEnum {
+public enum Test_Names_OpenCases_Raw: LifelineMessages.ProtobufEnum {
     case allCases_ // = 0
     case value // = 1
     case hashValue_ // = 2
@@ -134,9 +134,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// A number that the .proto file does not declare.
     case UNRECOGNIZED(Int)
 
-    @inlinable public init() { self = .allCases_ }
+    public init() { self = .allCases_ }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .allCases_
         case 1: self = .value
@@ -149,7 +149,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .allCases_: 0
         case .value: 1
@@ -165,13 +165,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     public static let allCases: [Self] = [.allCases_, .value, .hashValue_, .debugDescription_, .unrecognized, .cValue, .load]
 }
 
-@frozen public struct Test_Names_OpenCases_Holder: LifelineMessages.Message {
-    @inlinable public var `open`: Test_Names_OpenCases_Open {
+public struct Test_Names_OpenCases_Holder: LifelineMessages.Message {
+    public var `open`: Test_Names_OpenCases_Open {
         get { Test_Names_OpenCases_Open._load(_message.pointee.open) }
         set { _mutableFields().pointee.open = newValue._cValue }
     }
 
-    @inlinable public var maybe: Test_Names_OpenCases_Open {
+    public var maybe: Test_Names_OpenCases_Open {
         get { _message.pointee.has_maybe_case.rawValue == 2 ? Test_Names_OpenCases_Open._load(_message.pointee.maybe) : .none }
         set {
             let fields = _mutableFields()
@@ -180,23 +180,23 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `maybe` is set.
-    @inlinable public var hasMaybe: Bool { _message.pointee.has_maybe_case.rawValue == 2 }
+    public var hasMaybe: Bool { _message.pointee.has_maybe_case.rawValue == 2 }
     /// Forgets `maybe`; it then reads as its default.
-    @inlinable public mutating func clearMaybe() { _mutableFields().pointee.has_maybe_case.rawValue = 0 }
+    public mutating func clearMaybe() { _mutableFields().pointee.has_maybe_case.rawValue = 0 }
 
-    @inlinable public var many: LifelineMessages.RepeatedField<Test_Names_OpenCases_Open> {
+    public var many: LifelineMessages.RepeatedField<Test_Names_OpenCases_Open> {
         _read { yield LifelineMessages.RepeatedField<Test_Names_OpenCases_Open>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var mapped: LifelineMessages.MapField<String, Test_Names_OpenCases_Open> {
+    public var mapped: LifelineMessages.MapField<String, Test_Names_OpenCases_Open> {
         _read { yield LifelineMessages.MapField<String, Test_Names_OpenCases_Open>(_in: _message, entries: _message.pointee.mapped, count: _message.pointee.n_mapped) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    @inlinable public var chosen: Test_Names_OpenCases_Open {
+    public var chosen: Test_Names_OpenCases_Open {
         get { _message.pointee.choice_case.rawValue == 5 ? Test_Names_OpenCases_Open._load(_message.pointee.chosen) : .none }
         set {
             let fields = _mutableFields()
@@ -205,12 +205,12 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var raw: Test_Names_OpenCases_Raw {
+    public var raw: Test_Names_OpenCases_Raw {
         get { Test_Names_OpenCases_Raw._load(_message.pointee.raw) }
         set { _mutableFields().pointee.raw = newValue._cValue }
     }
 
-    @inlinable public var choice: OneOf_Choice? {
+    public var choice: OneOf_Choice? {
         get {
             switch _message.pointee.choice_case.rawValue {
             case 5: .chosen(self.chosen)
@@ -226,15 +226,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `choice` can hold.
-    @frozen public enum OneOf_Choice: Hashable, Sendable {
+    public enum OneOf_Choice: Hashable, Sendable {
         case chosen(Test_Names_OpenCases_Open)
     }
 
     public typealias _Fields = CTestProtos.Test__Names__OpenCases__Holder
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__open_cases__holder__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__open_cases__holder__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

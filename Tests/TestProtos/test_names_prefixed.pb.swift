@@ -6,21 +6,21 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public enum PreKind: LifelineMessages.ProtobufEnum {
+public enum PreKind: LifelineMessages.ProtobufEnum {
     case none // = 0
     /// A number that the .proto file does not declare.
     case UNRECOGNIZED(Int)
 
-    @inlinable public init() { self = .none }
+    public init() { self = .none }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .none
         default: self = .UNRECOGNIZED(rawValue)
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .none: 0
         case .UNRECOGNIZED(let rawValue): rawValue
@@ -30,17 +30,17 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     public static let allCases: [Self] = [.none]
 }
 
-@frozen public struct PreMessage: LifelineMessages.Message {
-    @inlinable public var kind: PreKind {
+public struct PreMessage: LifelineMessages.Message {
+    public var kind: PreKind {
         get { PreKind._load(_message.pointee.kind) }
         set { _mutableFields().pointee.kind = newValue._cValue }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Prefixed__Message
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__prefixed__message__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__prefixed__message__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

@@ -6,247 +6,247 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Test_Names_Types: LifelineMessages.Message {
-    @inlinable public var of1: Test_Names_Types.MessageMessage {
+public struct Test_Names_Types: LifelineMessages.Message {
+    public var of1: Test_Names_Types.MessageMessage {
         _read { yield Test_Names_Types.MessageMessage(_reading: _message.pointee.of_1, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `of1` is set.
-    @inlinable public var hasOf1: Bool { _message.pointee.of_1 != nil }
+    public var hasOf1: Bool { _message.pointee.of_1 != nil }
     /// Forgets `of1`; it then reads as its default.
-    @inlinable public mutating func clearOf1() { _mutableFields().pointee.of_1 = nil }
+    public mutating func clearOf1() { _mutableFields().pointee.of_1 = nil }
 
-    @inlinable public var many1: LifelineMessages.RepeatedField<Test_Names_Types.MessageMessage> {
+    public var many1: LifelineMessages.RepeatedField<Test_Names_Types.MessageMessage> {
         _read { yield LifelineMessages.RepeatedField<Test_Names_Types.MessageMessage>(_in: _message, _message.pointee.many_1, count: _message.pointee.n_many_1) }
         set { _message[collection: 21, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 21, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 21, of: Self._table] }
     }
 
-    @inlinable public var map1: LifelineMessages.MapField<Int32, Test_Names_Types.MessageMessage> {
+    public var map1: LifelineMessages.MapField<Int32, Test_Names_Types.MessageMessage> {
         _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.MessageMessage>(_in: _message, entries: _message.pointee.map_1, count: _message.pointee.n_map_1) }
         set { _message[collection: 23, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 23, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 23, of: Self._table] }
     }
 
-    @inlinable public var of2: Test_Names_Types.StringMessage {
+    public var of2: Test_Names_Types.StringMessage {
         _read { yield Test_Names_Types.StringMessage(_reading: _message.pointee.of_2, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `of2` is set.
-    @inlinable public var hasOf2: Bool { _message.pointee.of_2 != nil }
+    public var hasOf2: Bool { _message.pointee.of_2 != nil }
     /// Forgets `of2`; it then reads as its default.
-    @inlinable public mutating func clearOf2() { _mutableFields().pointee.of_2 = nil }
+    public mutating func clearOf2() { _mutableFields().pointee.of_2 = nil }
 
-    @inlinable public var many2: LifelineMessages.RepeatedField<Test_Names_Types.StringMessage> {
+    public var many2: LifelineMessages.RepeatedField<Test_Names_Types.StringMessage> {
         _read { yield LifelineMessages.RepeatedField<Test_Names_Types.StringMessage>(_in: _message, _message.pointee.many_2, count: _message.pointee.n_many_2) }
         set { _message[collection: 22, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 22, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 22, of: Self._table] }
     }
 
-    @inlinable public var map2: LifelineMessages.MapField<Int32, Test_Names_Types.StringMessage> {
+    public var map2: LifelineMessages.MapField<Int32, Test_Names_Types.StringMessage> {
         _read { yield LifelineMessages.MapField<Int32, Test_Names_Types.StringMessage>(_in: _message, entries: _message.pointee.map_2, count: _message.pointee.n_map_2) }
         set { _message[collection: 24, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 24, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 24, of: Self._table] }
     }
 
-    @inlinable public var of8: Test_Names_Types.BoolMessage {
+    public var of8: Test_Names_Types.BoolMessage {
         _read { yield Test_Names_Types.BoolMessage(_reading: _message.pointee.of_8, in: _message) }
         set { _message[message: 2, of: Self._table] = newValue }
-        _modify { yield &_message[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `of8` is set.
-    @inlinable public var hasOf8: Bool { _message.pointee.of_8 != nil }
+    public var hasOf8: Bool { _message.pointee.of_8 != nil }
     /// Forgets `of8`; it then reads as its default.
-    @inlinable public mutating func clearOf8() { _mutableFields().pointee.of_8 = nil }
+    public mutating func clearOf8() { _mutableFields().pointee.of_8 = nil }
 
-    @inlinable public var of11: Test_Names_Types.Optional {
+    public var of11: Test_Names_Types.Optional {
         _read { yield Test_Names_Types.Optional(_reading: _message.pointee.of_11, in: _message) }
         set { _message[message: 3, of: Self._table] = newValue }
-        _modify { yield &_message[message: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
     }
     /// Whether `of11` is set.
-    @inlinable public var hasOf11: Bool { _message.pointee.of_11 != nil }
+    public var hasOf11: Bool { _message.pointee.of_11 != nil }
     /// Forgets `of11`; it then reads as its default.
-    @inlinable public mutating func clearOf11() { _mutableFields().pointee.of_11 = nil }
+    public mutating func clearOf11() { _mutableFields().pointee.of_11 = nil }
 
-    @inlinable public var of13: Test_Names_Types.RepeatedField {
+    public var of13: Test_Names_Types.RepeatedField {
         _read { yield Test_Names_Types.RepeatedField(_reading: _message.pointee.of_13, in: _message) }
         set { _message[message: 4, of: Self._table] = newValue }
-        _modify { yield &_message[message: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
     }
     /// Whether `of13` is set.
-    @inlinable public var hasOf13: Bool { _message.pointee.of_13 != nil }
+    public var hasOf13: Bool { _message.pointee.of_13 != nil }
     /// Forgets `of13`; it then reads as its default.
-    @inlinable public mutating func clearOf13() { _mutableFields().pointee.of_13 = nil }
+    public mutating func clearOf13() { _mutableFields().pointee.of_13 = nil }
 
-    @inlinable public var of21: Test_Names_Types.SelfMessage {
+    public var of21: Test_Names_Types.SelfMessage {
         _read { yield Test_Names_Types.SelfMessage(_reading: _message.pointee.of_21, in: _message) }
         set { _message[message: 5, of: Self._table] = newValue }
-        _modify { yield &_message[message: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
     }
     /// Whether `of21` is set.
-    @inlinable public var hasOf21: Bool { _message.pointee.of_21 != nil }
+    public var hasOf21: Bool { _message.pointee.of_21 != nil }
     /// Forgets `of21`; it then reads as its default.
-    @inlinable public mutating func clearOf21() { _mutableFields().pointee.of_21 = nil }
+    public mutating func clearOf21() { _mutableFields().pointee.of_21 = nil }
 
-    @inlinable public var of24: Test_Names_Types.UInt8 {
+    public var of24: Test_Names_Types.UInt8 {
         _read { yield Test_Names_Types.UInt8(_reading: _message.pointee.of_24, in: _message) }
         set { _message[message: 6, of: Self._table] = newValue }
-        _modify { yield &_message[message: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 6, of: Self._table] }
     }
     /// Whether `of24` is set.
-    @inlinable public var hasOf24: Bool { _message.pointee.of_24 != nil }
+    public var hasOf24: Bool { _message.pointee.of_24 != nil }
     /// Forgets `of24`; it then reads as its default.
-    @inlinable public mutating func clearOf24() { _mutableFields().pointee.of_24 = nil }
+    public mutating func clearOf24() { _mutableFields().pointee.of_24 = nil }
 
-    @inlinable public var of27: Test_Names_Types.FILE {
+    public var of27: Test_Names_Types.FILE {
         _read { yield Test_Names_Types.FILE(_reading: _message.pointee.of_27, in: _message) }
         set { _message[message: 7, of: Self._table] = newValue }
-        _modify { yield &_message[message: 7, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 7, of: Self._table] }
     }
     /// Whether `of27` is set.
-    @inlinable public var hasOf27: Bool { _message.pointee.of_27 != nil }
+    public var hasOf27: Bool { _message.pointee.of_27 != nil }
     /// Forgets `of27`; it then reads as its default.
-    @inlinable public mutating func clearOf27() { _mutableFields().pointee.of_27 = nil }
+    public mutating func clearOf27() { _mutableFields().pointee.of_27 = nil }
 
-    @inlinable public var of28: Test_Names_Types.SwiftMessage {
+    public var of28: Test_Names_Types.SwiftMessage {
         _read { yield Test_Names_Types.SwiftMessage(_reading: _message.pointee.of_28, in: _message) }
         set { _message[message: 8, of: Self._table] = newValue }
-        _modify { yield &_message[message: 8, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 8, of: Self._table] }
     }
     /// Whether `of28` is set.
-    @inlinable public var hasOf28: Bool { _message.pointee.of_28 != nil }
+    public var hasOf28: Bool { _message.pointee.of_28 != nil }
     /// Forgets `of28`; it then reads as its default.
-    @inlinable public mutating func clearOf28() { _mutableFields().pointee.of_28 = nil }
+    public mutating func clearOf28() { _mutableFields().pointee.of_28 = nil }
 
-    @inlinable public var of32: Test_Names_Types.Error {
+    public var of32: Test_Names_Types.Error {
         _read { yield Test_Names_Types.Error(_reading: _message.pointee.of_32, in: _message) }
         set { _message[message: 9, of: Self._table] = newValue }
-        _modify { yield &_message[message: 9, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 9, of: Self._table] }
     }
     /// Whether `of32` is set.
-    @inlinable public var hasOf32: Bool { _message.pointee.of_32 != nil }
+    public var hasOf32: Bool { _message.pointee.of_32 != nil }
     /// Forgets `of32`; it then reads as its default.
-    @inlinable public mutating func clearOf32() { _mutableFields().pointee.of_32 = nil }
+    public mutating func clearOf32() { _mutableFields().pointee.of_32 = nil }
 
-    @inlinable public var of34: Test_Names_Types.foo_bar {
+    public var of34: Test_Names_Types.foo_bar {
         _read { yield Test_Names_Types.foo_bar(_reading: _message.pointee.of_34, in: _message) }
         set { _message[message: 10, of: Self._table] = newValue }
-        _modify { yield &_message[message: 10, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 10, of: Self._table] }
     }
     /// Whether `of34` is set.
-    @inlinable public var hasOf34: Bool { _message.pointee.of_34 != nil }
+    public var hasOf34: Bool { _message.pointee.of_34 != nil }
     /// Forgets `of34`; it then reads as its default.
-    @inlinable public mutating func clearOf34() { _mutableFields().pointee.of_34 = nil }
+    public mutating func clearOf34() { _mutableFields().pointee.of_34 = nil }
 
-    @inlinable public var of35: Test_Names_Types.FooBar {
+    public var of35: Test_Names_Types.FooBar {
         _read { yield Test_Names_Types.FooBar(_reading: _message.pointee.of_35, in: _message) }
         set { _message[message: 11, of: Self._table] = newValue }
-        _modify { yield &_message[message: 11, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 11, of: Self._table] }
     }
     /// Whether `of35` is set.
-    @inlinable public var hasOf35: Bool { _message.pointee.of_35 != nil }
+    public var hasOf35: Bool { _message.pointee.of_35 != nil }
     /// Forgets `of35`; it then reads as its default.
-    @inlinable public mutating func clearOf35() { _mutableFields().pointee.of_35 = nil }
+    public mutating func clearOf35() { _mutableFields().pointee.of_35 = nil }
 
-    @inlinable public var of36: Test_Names_Types.Foo_Bar {
+    public var of36: Test_Names_Types.Foo_Bar {
         _read { yield Test_Names_Types.Foo_Bar(_reading: _message.pointee.of_36, in: _message) }
         set { _message[message: 12, of: Self._table] = newValue }
-        _modify { yield &_message[message: 12, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 12, of: Self._table] }
     }
     /// Whether `of36` is set.
-    @inlinable public var hasOf36: Bool { _message.pointee.of_36 != nil }
+    public var hasOf36: Bool { _message.pointee.of_36 != nil }
     /// Forgets `of36`; it then reads as its default.
-    @inlinable public mutating func clearOf36() { _mutableFields().pointee.of_36 = nil }
+    public mutating func clearOf36() { _mutableFields().pointee.of_36 = nil }
 
-    @inlinable public var of38: Test_Names_Types.classMessage {
+    public var of38: Test_Names_Types.classMessage {
         _read { yield Test_Names_Types.classMessage(_reading: _message.pointee.of_38, in: _message) }
         set { _message[message: 13, of: Self._table] = newValue }
-        _modify { yield &_message[message: 13, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 13, of: Self._table] }
     }
     /// Whether `of38` is set.
-    @inlinable public var hasOf38: Bool { _message.pointee.of_38 != nil }
+    public var hasOf38: Bool { _message.pointee.of_38 != nil }
     /// Forgets `of38`; it then reads as its default.
-    @inlinable public mutating func clearOf38() { _mutableFields().pointee.of_38 = nil }
+    public mutating func clearOf38() { _mutableFields().pointee.of_38 = nil }
 
-    @inlinable public var of40: Test_Names_Types.int {
+    public var of40: Test_Names_Types.int {
         _read { yield Test_Names_Types.int(_reading: _message.pointee.of_40, in: _message) }
         set { _message[message: 14, of: Self._table] = newValue }
-        _modify { yield &_message[message: 14, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 14, of: Self._table] }
     }
     /// Whether `of40` is set.
-    @inlinable public var hasOf40: Bool { _message.pointee.of_40 != nil }
+    public var hasOf40: Bool { _message.pointee.of_40 != nil }
     /// Forgets `of40`; it then reads as its default.
-    @inlinable public mutating func clearOf40() { _mutableFields().pointee.of_40 = nil }
+    public mutating func clearOf40() { _mutableFields().pointee.of_40 = nil }
 
-    @inlinable public var of41: Test_Names_Types.size_t {
+    public var of41: Test_Names_Types.size_t {
         _read { yield Test_Names_Types.size_t(_reading: _message.pointee.of_41, in: _message) }
         set { _message[message: 15, of: Self._table] = newValue }
-        _modify { yield &_message[message: 15, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 15, of: Self._table] }
     }
     /// Whether `of41` is set.
-    @inlinable public var hasOf41: Bool { _message.pointee.of_41 != nil }
+    public var hasOf41: Bool { _message.pointee.of_41 != nil }
     /// Forgets `of41`; it then reads as its default.
-    @inlinable public mutating func clearOf41() { _mutableFields().pointee.of_41 = nil }
+    public mutating func clearOf41() { _mutableFields().pointee.of_41 = nil }
 
-    @inlinable public var of49: Test_Names_Types._FieldsMessage {
+    public var of49: Test_Names_Types._FieldsMessage {
         _read { yield Test_Names_Types._FieldsMessage(_reading: _message.pointee.of_49, in: _message) }
         set { _message[message: 16, of: Self._table] = newValue }
-        _modify { yield &_message[message: 16, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 16, of: Self._table] }
     }
     /// Whether `of49` is set.
-    @inlinable public var hasOf49: Bool { _message.pointee.of_49 != nil }
+    public var hasOf49: Bool { _message.pointee.of_49 != nil }
     /// Forgets `of49`; it then reads as its default.
-    @inlinable public mutating func clearOf49() { _mutableFields().pointee.of_49 = nil }
+    public mutating func clearOf49() { _mutableFields().pointee.of_49 = nil }
 
-    @inlinable public var of53: Test_Names_Types.OneOf_Choice {
+    public var of53: Test_Names_Types.OneOf_Choice {
         _read { yield Test_Names_Types.OneOf_Choice(_reading: _message.pointee.of_53, in: _message) }
         set { _message[message: 17, of: Self._table] = newValue }
-        _modify { yield &_message[message: 17, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 17, of: Self._table] }
     }
     /// Whether `of53` is set.
-    @inlinable public var hasOf53: Bool { _message.pointee.of_53 != nil }
+    public var hasOf53: Bool { _message.pointee.of_53 != nil }
     /// Forgets `of53`; it then reads as its default.
-    @inlinable public mutating func clearOf53() { _mutableFields().pointee.of_53 = nil }
+    public mutating func clearOf53() { _mutableFields().pointee.of_53 = nil }
 
-    @inlinable public var of57: Test_Names_Types.initMessage {
+    public var of57: Test_Names_Types.initMessage {
         _read { yield Test_Names_Types.initMessage(_reading: _message.pointee.of_57, in: _message) }
         set { _message[message: 18, of: Self._table] = newValue }
-        _modify { yield &_message[message: 18, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 18, of: Self._table] }
     }
     /// Whether `of57` is set.
-    @inlinable public var hasOf57: Bool { _message.pointee.of_57 != nil }
+    public var hasOf57: Bool { _message.pointee.of_57 != nil }
     /// Forgets `of57`; it then reads as its default.
-    @inlinable public mutating func clearOf57() { _mutableFields().pointee.of_57 = nil }
+    public mutating func clearOf57() { _mutableFields().pointee.of_57 = nil }
 
-    @inlinable public var of59: Test_Names_Types.Table {
+    public var of59: Test_Names_Types.Table {
         _read { yield Test_Names_Types.Table(_reading: _message.pointee.of_59, in: _message) }
         set { _message[message: 19, of: Self._table] = newValue }
-        _modify { yield &_message[message: 19, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 19, of: Self._table] }
     }
     /// Whether `of59` is set.
-    @inlinable public var hasOf59: Bool { _message.pointee.of_59 != nil }
+    public var hasOf59: Bool { _message.pointee.of_59 != nil }
     /// Forgets `of59`; it then reads as its default.
-    @inlinable public mutating func clearOf59() { _mutableFields().pointee.of_59 = nil }
+    public mutating func clearOf59() { _mutableFields().pointee.of_59 = nil }
 
-    @inlinable public var of60: Test_Names_Types.get_table {
+    public var of60: Test_Names_Types.get_table {
         _read { yield Test_Names_Types.get_table(_reading: _message.pointee.of_60, in: _message) }
         set { _message[message: 20, of: Self._table] = newValue }
-        _modify { yield &_message[message: 20, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 20, of: Self._table] }
     }
     /// Whether `of60` is set.
-    @inlinable public var hasOf60: Bool { _message.pointee.of_60 != nil }
+    public var hasOf60: Bool { _message.pointee.of_60 != nil }
     /// Forgets `of60`; it then reads as its default.
-    @inlinable public mutating func clearOf60() { _mutableFields().pointee.of_60 = nil }
+    public mutating func clearOf60() { _mutableFields().pointee.of_60 = nil }
 
-    @inlinable public var scalar1: Double {
+    public var scalar1: Double {
         get { _message.pointee.scalar_1 }
         set { _mutableFields().pointee.scalar_1 = newValue }
     }
 
-    @inlinable public var optional1: Double {
+    public var optional1: Double {
         get { _message.pointee.has_optional_1_case.rawValue == 621 ? _message.pointee.optional_1 : 0 }
         set {
             let fields = _mutableFields()
@@ -255,28 +255,28 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `optional1` is set.
-    @inlinable public var hasOptional1: Bool { _message.pointee.has_optional_1_case.rawValue == 621 }
+    public var hasOptional1: Bool { _message.pointee.has_optional_1_case.rawValue == 621 }
     /// Forgets `optional1`; it then reads as its default.
-    @inlinable public mutating func clearOptional1() { _mutableFields().pointee.has_optional_1_case.rawValue = 0 }
+    public mutating func clearOptional1() { _mutableFields().pointee.has_optional_1_case.rawValue = 0 }
 
-    @inlinable public var repeated1: LifelineMessages.RepeatedField<Double> {
+    public var repeated1: LifelineMessages.RepeatedField<Double> {
         _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.repeated_1, count: _message.pointee.n_repeated_1) }
         set { _message[collection: 35, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 35, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 35, of: Self._table] }
     }
 
-    @inlinable public var mapped1: LifelineMessages.MapField<String, Double> {
+    public var mapped1: LifelineMessages.MapField<String, Double> {
         _read { yield LifelineMessages.MapField<String, Double>(_in: _message, entries: _message.pointee.mapped_1, count: _message.pointee.n_mapped_1) }
         set { _message[collection: 40, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 40, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 40, of: Self._table] }
     }
 
-    @inlinable public var scalar3: Int32 {
+    public var scalar3: Int32 {
         get { _message.pointee.scalar_3 }
         set { _mutableFields().pointee.scalar_3 = newValue }
     }
 
-    @inlinable public var optional3: Int32 {
+    public var optional3: Int32 {
         get { _message.pointee.has_optional_3_case.rawValue == 623 ? _message.pointee.optional_3 : 0 }
         set {
             let fields = _mutableFields()
@@ -285,28 +285,28 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `optional3` is set.
-    @inlinable public var hasOptional3: Bool { _message.pointee.has_optional_3_case.rawValue == 623 }
+    public var hasOptional3: Bool { _message.pointee.has_optional_3_case.rawValue == 623 }
     /// Forgets `optional3`; it then reads as its default.
-    @inlinable public mutating func clearOptional3() { _mutableFields().pointee.has_optional_3_case.rawValue = 0 }
+    public mutating func clearOptional3() { _mutableFields().pointee.has_optional_3_case.rawValue = 0 }
 
-    @inlinable public var repeated3: LifelineMessages.RepeatedField<Int32> {
+    public var repeated3: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.repeated_3, count: _message.pointee.n_repeated_3) }
         set { _message[collection: 36, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 36, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 36, of: Self._table] }
     }
 
-    @inlinable public var mapped3: LifelineMessages.MapField<String, Int32> {
+    public var mapped3: LifelineMessages.MapField<String, Int32> {
         _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.mapped_3, count: _message.pointee.n_mapped_3) }
         set { _message[collection: 41, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 41, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 41, of: Self._table] }
     }
 
-    @inlinable public var scalar13: Bool {
+    public var scalar13: Bool {
         get { _message.pointee.scalar_13 != 0 }
         set { _mutableFields().pointee.scalar_13 = newValue ? 1 : 0 }
     }
 
-    @inlinable public var optional13: Bool {
+    public var optional13: Bool {
         get { _message.pointee.has_optional_13_case.rawValue == 633 ? _message.pointee.optional_13 != 0 : false }
         set {
             let fields = _mutableFields()
@@ -315,125 +315,125 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `optional13` is set.
-    @inlinable public var hasOptional13: Bool { _message.pointee.has_optional_13_case.rawValue == 633 }
+    public var hasOptional13: Bool { _message.pointee.has_optional_13_case.rawValue == 633 }
     /// Forgets `optional13`; it then reads as its default.
-    @inlinable public mutating func clearOptional13() { _mutableFields().pointee.has_optional_13_case.rawValue = 0 }
+    public mutating func clearOptional13() { _mutableFields().pointee.has_optional_13_case.rawValue = 0 }
 
-    @inlinable public var repeated13: LifelineMessages.RepeatedField<Bool> {
+    public var repeated13: LifelineMessages.RepeatedField<Bool> {
         _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.repeated_13, count: _message.pointee.n_repeated_13) }
         set { _message[collection: 37, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 37, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 37, of: Self._table] }
     }
 
-    @inlinable public var mapped13: LifelineMessages.MapField<String, Bool> {
+    public var mapped13: LifelineMessages.MapField<String, Bool> {
         _read { yield LifelineMessages.MapField<String, Bool>(_in: _message, entries: _message.pointee.mapped_13, count: _message.pointee.n_mapped_13) }
         set { _message[collection: 42, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 42, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 42, of: Self._table] }
     }
 
-    @inlinable public var scalar14: String {
+    public var scalar14: String {
         get { _message.string(_message.pointee.scalar_14) }
         set { _message.assign(newValue, to: 28, of: Self._table) }
     }
     /// Calls `body` with the text of `scalar14`, without a copy.
-    @inlinable public func withScalar14UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withScalar14UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.scalar_14, body)
     }
 
-    @inlinable public var optional14: String {
+    public var optional14: String {
         get { _message.pointee.has_optional_14_case.rawValue == 634 ? _message.string(_message.pointee.optional_14) : "" }
         set { _message.assign(newValue, to: 33, of: Self._table) }
     }
     /// Whether `optional14` is set.
-    @inlinable public var hasOptional14: Bool { _message.pointee.has_optional_14_case.rawValue == 634 }
+    public var hasOptional14: Bool { _message.pointee.has_optional_14_case.rawValue == 634 }
     /// Forgets `optional14`; it then reads as its default.
-    @inlinable public mutating func clearOptional14() { _mutableFields().pointee.has_optional_14_case.rawValue = 0 }
+    public mutating func clearOptional14() { _mutableFields().pointee.has_optional_14_case.rawValue = 0 }
     /// Calls `body` with the text of `optional14`, without a copy.
-    @inlinable public func withOptional14UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withOptional14UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_optional_14_case.rawValue == 634 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.optional_14, body)
     }
 
-    @inlinable public var repeated14: LifelineMessages.RepeatedField<String> {
+    public var repeated14: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.repeated_14, count: _message.pointee.n_repeated_14) }
         set { _message[collection: 38, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 38, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 38, of: Self._table] }
     }
 
-    @inlinable public var mapped14: LifelineMessages.MapField<String, String> {
+    public var mapped14: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.mapped_14, count: _message.pointee.n_mapped_14) }
         set { _message[collection: 43, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 43, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 43, of: Self._table] }
     }
 
-    @inlinable public var scalar15: [Swift.UInt8] {
+    public var scalar15: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.scalar_15) }
         set { _message.assign(newValue, to: 29, of: Self._table) }
     }
     /// Calls `body` with the bytes of `scalar15`, without a copy.
-    @inlinable public func withScalar15Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withScalar15Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.scalar_15, body)
     }
 
-    @inlinable public var optional15: [Swift.UInt8] {
+    public var optional15: [Swift.UInt8] {
         get { _message.pointee.has_optional_15_case.rawValue == 635 ? _message.bytes(_message.pointee.optional_15) : [] }
         set { _message.assign(newValue, to: 34, of: Self._table) }
     }
     /// Whether `optional15` is set.
-    @inlinable public var hasOptional15: Bool { _message.pointee.has_optional_15_case.rawValue == 635 }
+    public var hasOptional15: Bool { _message.pointee.has_optional_15_case.rawValue == 635 }
     /// Forgets `optional15`; it then reads as its default.
-    @inlinable public mutating func clearOptional15() { _mutableFields().pointee.has_optional_15_case.rawValue = 0 }
+    public mutating func clearOptional15() { _mutableFields().pointee.has_optional_15_case.rawValue = 0 }
     /// Calls `body` with the bytes of `optional15`, without a copy.
-    @inlinable public func withOptional15Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withOptional15Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_optional_15_case.rawValue == 635 else { return try body([Swift.UInt8]().span) }
         return try _message.withSpan(_message.pointee.optional_15, body)
     }
 
-    @inlinable public var repeated15: LifelineMessages.RepeatedField<[Swift.UInt8]> {
+    public var repeated15: LifelineMessages.RepeatedField<[Swift.UInt8]> {
         _read { yield LifelineMessages.RepeatedField<[Swift.UInt8]>(_in: _message, _message.pointee.repeated_15, count: _message.pointee.n_repeated_15) }
         set { _message[collection: 39, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 39, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 39, of: Self._table] }
     }
 
-    @inlinable public var mapped15: LifelineMessages.MapField<String, [Swift.UInt8]> {
+    public var mapped15: LifelineMessages.MapField<String, [Swift.UInt8]> {
         _read { yield LifelineMessages.MapField<String, [Swift.UInt8]>(_in: _message, entries: _message.pointee.mapped_15, count: _message.pointee.n_mapped_15) }
         set { _message[collection: 44, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 44, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 44, of: Self._table] }
     }
 
-    @inlinable public var chosenStringMessage: Test_Names_Types.StringMessage {
+    public var chosenStringMessage: Test_Names_Types.StringMessage {
         _read { yield Test_Names_Types.StringMessage(_reading: _message.pointee.choice_case.rawValue == 701 ? _message.pointee.chosen_string_message : nil, in: _message) }
         set { _message[message: 45, of: Self._table] = newValue }
-        _modify { yield &_message[message: 45, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 45, of: Self._table] }
     }
 
-    @inlinable public var chosenString: String {
+    public var chosenString: String {
         get { _message.pointee.choice_case.rawValue == 702 ? _message.string(_message.pointee.chosen_string) : "" }
         set { _message.assign(newValue, to: 46, of: Self._table) }
     }
     /// Calls `body` with the text of `chosenString`, without a copy.
-    @inlinable public func withChosenStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withChosenStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.choice_case.rawValue == 702 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.chosen_string, body)
     }
 
-    @inlinable public var chosenBytes: [Swift.UInt8] {
+    public var chosenBytes: [Swift.UInt8] {
         get { _message.pointee.choice_case.rawValue == 703 ? _message.bytes(_message.pointee.chosen_bytes) : [] }
         set { _message.assign(newValue, to: 47, of: Self._table) }
     }
     /// Calls `body` with the bytes of `chosenBytes`, without a copy.
-    @inlinable public func withChosenBytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withChosenBytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.choice_case.rawValue == 703 else { return try body([Swift.UInt8]().span) }
         return try _message.withSpan(_message.pointee.chosen_bytes, body)
     }
 
-    @inlinable public var chosenByte: Test_Names_Types.UInt8 {
+    public var chosenByte: Test_Names_Types.UInt8 {
         _read { yield Test_Names_Types.UInt8(_reading: _message.pointee.choice_case.rawValue == 704 ? _message.pointee.chosen_byte : nil, in: _message) }
         set { _message[message: 48, of: Self._table] = newValue }
-        _modify { yield &_message[message: 48, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 48, of: Self._table] }
     }
 
-    @inlinable public var chosenKind: Test_Names_Types.Kind {
+    public var chosenKind: Test_Names_Types.Kind {
         get { _message.pointee.choice_case.rawValue == 705 ? Test_Names_Types.Kind._load(_message.pointee.chosen_kind) : .none }
         set {
             let fields = _mutableFields()
@@ -442,7 +442,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var choice: OneOf_Choice_701? {
+    public var choice: OneOf_Choice_701? {
         get {
             switch _message.pointee.choice_case.rawValue {
             case 701: .chosenStringMessage(Test_Names_Types.StringMessage(_reading: _message.pointee.chosen_string_message, in: _message))
@@ -466,7 +466,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `choice` can hold.
-    @frozen public enum OneOf_Choice_701: Hashable, Sendable {
+    public enum OneOf_Choice_701: Hashable, Sendable {
         case chosenStringMessage(Test_Names_Types.StringMessage)
         case chosenString(String)
         case chosenBytes([Swift.UInt8])
@@ -474,15 +474,15 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         case chosenKind(Test_Names_Types.Kind)
     }
 
-    @frozen public enum Kind: LifelineMessages.ProtobufEnum {
+    public enum Kind: LifelineMessages.ProtobufEnum {
         case none // = 0
         case some // = 1
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .none }
+        public init() { self = .none }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .none
             case 1: self = .some
@@ -490,7 +490,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .none: 0
             case .some: 1
@@ -501,428 +501,428 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         public static let allCases: [Self] = [.none, .some]
     }
 
-    @frozen public struct MessageMessage: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct MessageMessage: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__MessageX9eb241a5
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__message_x9eb241a5__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__message_x9eb241a5__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct StringMessage: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct StringMessage: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__StringX370d8fd7
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__string_x370d8fd7__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__string_x370d8fd7__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct BoolMessage: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct BoolMessage: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__BoolXaf7858ca
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__bool_xaf7858ca__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__bool_xaf7858ca__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct Optional: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct Optional: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__OptionalXfbac6d76
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__optional_xfbac6d76__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__optional_xfbac6d76__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct RepeatedField: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct RepeatedField: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__RepeatedFieldXf1d94a4c
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__repeated_field_xf1d94a4c__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__repeated_field_xf1d94a4c__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct SelfMessage: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct SelfMessage: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__SelfX63d0dfd0
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__self_x63d0dfd0__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__self_x63d0dfd0__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct UInt8: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct UInt8: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__UInt8X6a152f66
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__uint8_x6a152f66__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__uint8_x6a152f66__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct FILE: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct FILE: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FILEX6f061100
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__file_x6f061100__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__file_x6f061100__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct SwiftMessage: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct SwiftMessage: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__SwiftXef4923a1
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__swift_xef4923a1__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__swift_xef4923a1__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct Error: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct Error: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__ErrorXf7efa5b0
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__error_xf7efa5b0__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__error_xf7efa5b0__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct foo_bar: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct foo_bar: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarX04fa44e4
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__foo_bar_x04fa44e4__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__foo_bar_x04fa44e4__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct FooBar: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct FooBar: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarXc753cc2f
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__foo_bar_xc753cc2f__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__foo_bar_xc753cc2f__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct Foo_Bar: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct Foo_Bar: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FooBarXb1d1f5a4
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__foo__bar_xb1d1f5a4__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__foo__bar_xb1d1f5a4__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct classMessage: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct classMessage: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__ClassXcb9c5a86
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__class_xcb9c5a86__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__class_xcb9c5a86__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct int: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct int: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__IntX2b3c2747
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__int_x2b3c2747__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__int_x2b3c2747__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct size_t: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct size_t: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__SizeTX523f9cd4
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__size_t_x523f9cd4__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__size_t_x523f9cd4__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct _FieldsMessage: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct _FieldsMessage: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__FieldsX7e198dc2
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types____fields_x7e198dc2__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types____fields_x7e198dc2__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct OneOf_Choice: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct OneOf_Choice: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__OneOfChoiceXb12715eb
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__one_of__choice_xb12715eb__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__one_of__choice_xb12715eb__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct initMessage: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct initMessage: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__InitX3c6a48bc
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__init_x3c6a48bc__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__init_x3c6a48bc__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct Table: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct Table: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__TableX70c2725a
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__table_x70c2725a__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__table_x70c2725a__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct get_table: LifelineMessages.Message {
-        @inlinable public var text: String {
+    public struct get_table: LifelineMessages.Message {
+        public var text: String {
             get { _message.string(_message.pointee.text) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Names__Types__GetTableX544bc919
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__get_table_x544bc919__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__get_table_x544bc919__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestProtos.Test__Names__Types
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__types__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Names_EnumsNamed: LifelineMessages.Message {
-    @inlinable public var a: Test_Names_EnumsNamed.StringEnum {
+public struct Test_Names_EnumsNamed: LifelineMessages.Message {
+    public var a: Test_Names_EnumsNamed.StringEnum {
         get { Test_Names_EnumsNamed.StringEnum._load(_message.pointee.a) }
         set { _mutableFields().pointee.a = newValue._cValue }
     }
 
-    @inlinable public var b: Test_Names_EnumsNamed.BoolEnum {
+    public var b: Test_Names_EnumsNamed.BoolEnum {
         get { Test_Names_EnumsNamed.BoolEnum._load(_message.pointee.b) }
         set { _mutableFields().pointee.b = newValue._cValue }
     }
 
-    @inlinable public var c: Test_Names_EnumsNamed.IntEnum {
+    public var c: Test_Names_EnumsNamed.IntEnum {
         get { Test_Names_EnumsNamed.IntEnum._load(_message.pointee.c) }
         set { _mutableFields().pointee.c = newValue._cValue }
     }
 
-    @inlinable public var d: Test_Names_EnumsNamed.Fields {
+    public var d: Test_Names_EnumsNamed.Fields {
         get { Test_Names_EnumsNamed.Fields._load(_message.pointee.d) }
         set { _mutableFields().pointee.d = newValue._cValue }
     }
 
-    @inlinable public var e: Test_Names_EnumsNamed.UnsafePointer {
+    public var e: Test_Names_EnumsNamed.UnsafePointer {
         get { Test_Names_EnumsNamed.UnsafePointer._load(_message.pointee.e) }
         set { _mutableFields().pointee.e = newValue._cValue }
     }
 
-    @inlinable public var f: String {
+    public var f: String {
         get { _message.string(_message.pointee.f) }
         set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Calls `body` with the text of `f`, without a copy.
-    @inlinable public func withFUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withFUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.f, body)
     }
 
-    @inlinable public var g: Bool {
+    public var g: Bool {
         get { _message.pointee.has_g_case.rawValue == 7 ? _message.pointee.g != 0 : false }
         set {
             let fields = _mutableFields()
@@ -931,31 +931,31 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `g` is set.
-    @inlinable public var hasG: Bool { _message.pointee.has_g_case.rawValue == 7 }
+    public var hasG: Bool { _message.pointee.has_g_case.rawValue == 7 }
     /// Forgets `g`; it then reads as its default.
-    @inlinable public mutating func clearG() { _mutableFields().pointee.has_g_case.rawValue = 0 }
+    public mutating func clearG() { _mutableFields().pointee.has_g_case.rawValue = 0 }
 
-    @inlinable public var h: LifelineMessages.RepeatedField<Test_Names_EnumsNamed.SelfEnum> {
+    public var h: LifelineMessages.RepeatedField<Test_Names_EnumsNamed.SelfEnum> {
         _read { yield LifelineMessages.RepeatedField<Test_Names_EnumsNamed.SelfEnum>(_in: _message, _message.pointee.h, count: _message.pointee.n_h) }
         set { _message[collection: 7, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 7, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
-    @frozen public enum StringEnum: LifelineMessages.ProtobufEnum {
+    public enum StringEnum: LifelineMessages.ProtobufEnum {
         case zero // = 0
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .zero }
+        public init() { self = .zero }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .zero
             default: self = .UNRECOGNIZED(rawValue)
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .zero: 0
             case .UNRECOGNIZED(let rawValue): rawValue
@@ -965,21 +965,21 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         public static let allCases: [Self] = [.zero]
     }
 
-    @frozen public enum BoolEnum: LifelineMessages.ProtobufEnum {
+    public enum BoolEnum: LifelineMessages.ProtobufEnum {
         case zero // = 0
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .zero }
+        public init() { self = .zero }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .zero
             default: self = .UNRECOGNIZED(rawValue)
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .zero: 0
             case .UNRECOGNIZED(let rawValue): rawValue
@@ -989,21 +989,21 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         public static let allCases: [Self] = [.zero]
     }
 
-    @frozen public enum IntEnum: LifelineMessages.ProtobufEnum {
+    public enum IntEnum: LifelineMessages.ProtobufEnum {
         case zero // = 0
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .zero }
+        public init() { self = .zero }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .zero
             default: self = .UNRECOGNIZED(rawValue)
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .zero: 0
             case .UNRECOGNIZED(let rawValue): rawValue
@@ -1013,21 +1013,21 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         public static let allCases: [Self] = [.zero]
     }
 
-    @frozen public enum Fields: LifelineMessages.ProtobufEnum {
+    public enum Fields: LifelineMessages.ProtobufEnum {
         case zero // = 0
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .zero }
+        public init() { self = .zero }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .zero
             default: self = .UNRECOGNIZED(rawValue)
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .zero: 0
             case .UNRECOGNIZED(let rawValue): rawValue
@@ -1037,21 +1037,21 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         public static let allCases: [Self] = [.zero]
     }
 
-    @frozen public enum UnsafePointer: LifelineMessages.ProtobufEnum {
+    public enum UnsafePointer: LifelineMessages.ProtobufEnum {
         case pointerZero // = 0
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .pointerZero }
+        public init() { self = .pointerZero }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .pointerZero
             default: self = .UNRECOGNIZED(rawValue)
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .pointerZero: 0
             case .UNRECOGNIZED(let rawValue): rawValue
@@ -1061,21 +1061,21 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         public static let allCases: [Self] = [.pointerZero]
     }
 
-    @frozen public enum SelfEnum: LifelineMessages.ProtobufEnum {
+    public enum SelfEnum: LifelineMessages.ProtobufEnum {
         case zero // = 0
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .zero }
+        public init() { self = .zero }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .zero
             default: self = .UNRECOGNIZED(rawValue)
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .zero: 0
             case .UNRECOGNIZED(let rawValue): rawValue
@@ -1086,10 +1086,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestProtos.Test__Names__EnumsNamed
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__enums_named__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__names__enums_named__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

@@ -6,15 +6,15 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public enum UnpackagedKind: LifelineMessages.ProtobufEnum {
+public enum UnpackagedKind: LifelineMessages.ProtobufEnum {
     case unspecified // = 0
     case some // = 1
     /// A number that the .proto file does not declare.
     case UNRECOGNIZED(Int)
 
-    @inlinable public init() { self = .unspecified }
+    public init() { self = .unspecified }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .unspecified
         case 1: self = .some
@@ -22,7 +22,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .unspecified: 0
         case .some: 1
@@ -33,163 +33,163 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     public static let allCases: [Self] = [.unspecified, .some]
 }
 
-@frozen public struct Unpackaged: LifelineMessages.Message {
-    @inlinable public var kind: TestProtos.UnpackagedKind {
+public struct Unpackaged: LifelineMessages.Message {
+    public var kind: TestProtos.UnpackagedKind {
         get { TestProtos.UnpackagedKind._load(_message.pointee.kind) }
         set { _mutableFields().pointee.kind = newValue._cValue }
     }
 
-    @inlinable public var text: StringMessage {
+    public var text: StringMessage {
         _read { yield StringMessage(_reading: _message.pointee.text, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `text` is set.
-    @inlinable public var hasText: Bool { _message.pointee.text != nil }
+    public var hasText: Bool { _message.pointee.text != nil }
     /// Forgets `text`; it then reads as its default.
-    @inlinable public mutating func clearText() { _mutableFields().pointee.text = nil }
+    public mutating func clearText() { _mutableFields().pointee.text = nil }
 
-    @inlinable public var file: FILE {
+    public var file: FILE {
         _read { yield FILE(_reading: _message.pointee.file, in: _message) }
         set { _message[message: 2, of: Self._table] = newValue }
-        _modify { yield &_message[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `file` is set.
-    @inlinable public var hasFile: Bool { _message.pointee.file != nil }
+    public var hasFile: Bool { _message.pointee.file != nil }
     /// Forgets `file`; it then reads as its default.
-    @inlinable public mutating func clearFile() { _mutableFields().pointee.file = nil }
+    public mutating func clearFile() { _mutableFields().pointee.file = nil }
 
-    @inlinable public var name: String {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
-    @inlinable public var flag: Bool {
+    public var flag: Bool {
         get { _message.pointee.flag != 0 }
         set { _mutableFields().pointee.flag = newValue ? 1 : 0 }
     }
 
     public typealias _Fields = CTestProtos.Pb__Unpackaged
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__unpackaged__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__unpackaged__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct StringMessage: LifelineMessages.Message {
-    @inlinable public var text: String {
+public struct StringMessage: LifelineMessages.Message {
+    public var text: String {
         get { _message.string(_message.pointee.text) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
-    @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.text, body)
     }
 
     public typealias _Fields = CTestProtos.Pb__String
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__string__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__string__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct FILE: LifelineMessages.Message {
-    @inlinable public var descriptor: Int32 {
+public struct FILE: LifelineMessages.Message {
+    public var descriptor: Int32 {
         get { _message.pointee.descriptor }
         set { _mutableFields().pointee.descriptor = newValue }
     }
 
     public typealias _Fields = CTestProtos.Pb__FILEXa83dba83
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__file_xa83dba83__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__file_xa83dba83__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Pb__FILE: LifelineMessages.Message {
-    @inlinable public var number: Int32 {
+public struct Pb__FILE: LifelineMessages.Message {
+    public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     public typealias _Fields = CTestProtos.Pb__PbFILEXc32894c3
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__pb___file_xc32894c3__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__pb___file_xc32894c3__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// Nested types that are called like types of outer scopes.
-@frozen public struct Outer: LifelineMessages.Message {
-    @inlinable public var own: TestProtos.Outer.Unpackaged {
+public struct Outer: LifelineMessages.Message {
+    public var own: TestProtos.Outer.Unpackaged {
         _read { yield TestProtos.Outer.Unpackaged(_reading: _message.pointee.own, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `own` is set.
-    @inlinable public var hasOwn: Bool { _message.pointee.own != nil }
+    public var hasOwn: Bool { _message.pointee.own != nil }
     /// Forgets `own`; it then reads as its default.
-    @inlinable public mutating func clearOwn() { _mutableFields().pointee.own = nil }
+    public mutating func clearOwn() { _mutableFields().pointee.own = nil }
 
-    @inlinable public var outer: TestProtos.Unpackaged {
+    public var outer: TestProtos.Unpackaged {
         _read { yield TestProtos.Unpackaged(_reading: _message.pointee.outer, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `outer` is set.
-    @inlinable public var hasOuter: Bool { _message.pointee.outer != nil }
+    public var hasOuter: Bool { _message.pointee.outer != nil }
     /// Forgets `outer`; it then reads as its default.
-    @inlinable public mutating func clearOuter() { _mutableFields().pointee.outer = nil }
+    public mutating func clearOuter() { _mutableFields().pointee.outer = nil }
 
-    @inlinable public var outers: LifelineMessages.MapField<Int32, TestProtos.Unpackaged> {
+    public var outers: LifelineMessages.MapField<Int32, TestProtos.Unpackaged> {
         _read { yield LifelineMessages.MapField<Int32, TestProtos.Unpackaged>(_in: _message, entries: _message.pointee.outers, count: _message.pointee.n_outers) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var ownKind: TestProtos.Outer.UnpackagedKind {
+    public var ownKind: TestProtos.Outer.UnpackagedKind {
         get { TestProtos.Outer.UnpackagedKind._load(_message.pointee.own_kind) }
         set { _mutableFields().pointee.own_kind = newValue._cValue }
     }
 
-    @inlinable public var outerKind: TestProtos.UnpackagedKind {
+    public var outerKind: TestProtos.UnpackagedKind {
         get { TestProtos.UnpackagedKind._load(_message.pointee.outer_kind) }
         set { _mutableFields().pointee.outer_kind = newValue._cValue }
     }
 
-    @inlinable public var outermost: TestProtos.Outer {
+    public var outermost: TestProtos.Outer {
         _read { yield TestProtos.Outer(_reading: _message.pointee.outermost, in: _message) }
         set { _message[message: 5, of: Self._table] = newValue }
-        _modify { yield &_message[message: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
     }
     /// Whether `outermost` is set.
-    @inlinable public var hasOutermost: Bool { _message.pointee.outermost != nil }
+    public var hasOutermost: Bool { _message.pointee.outermost != nil }
     /// Forgets `outermost`; it then reads as its default.
-    @inlinable public mutating func clearOutermost() { _mutableFields().pointee.outermost = nil }
+    public mutating func clearOutermost() { _mutableFields().pointee.outermost = nil }
 
-    @frozen public enum UnpackagedKind: LifelineMessages.ProtobufEnum {
+    public enum UnpackagedKind: LifelineMessages.ProtobufEnum {
         case nestedKindUnspecified // = 0
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .nestedKindUnspecified }
+        public init() { self = .nestedKindUnspecified }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .nestedKindUnspecified
             default: self = .UNRECOGNIZED(rawValue)
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .nestedKindUnspecified: 0
             case .UNRECOGNIZED(let rawValue): rawValue
@@ -199,83 +199,83 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         public static let allCases: [Self] = [.nestedKindUnspecified]
     }
 
-    @frozen public struct Unpackaged: LifelineMessages.Message {
-        @inlinable public var nested: Bool {
+    public struct Unpackaged: LifelineMessages.Message {
+        public var nested: Bool {
             get { _message.pointee.nested != 0 }
             set { _mutableFields().pointee.nested = newValue ? 1 : 0 }
         }
 
         public typealias _Fields = CTestProtos.Pb__Outer__UnpackagedXabf78015
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__outer__unpackaged_xabf78015__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__outer__unpackaged_xabf78015__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct Outer: LifelineMessages.Message {
-        @inlinable public var inner: TestProtos.Outer.Outer.Outer {
+    public struct Outer: LifelineMessages.Message {
+        public var inner: TestProtos.Outer.Outer.Outer {
             _read { yield TestProtos.Outer.Outer.Outer(_reading: _message.pointee.inner, in: _message) }
             set { _message[message: 0, of: Self._table] = newValue }
-            _modify { yield &_message[message: 0, of: Self._table] }
+            @inlinable _modify { yield &_message[message: 0, of: Self._table] }
         }
         /// Whether `inner` is set.
-        @inlinable public var hasInner: Bool { _message.pointee.inner != nil }
+        public var hasInner: Bool { _message.pointee.inner != nil }
         /// Forgets `inner`; it then reads as its default.
-        @inlinable public mutating func clearInner() { _mutableFields().pointee.inner = nil }
+        public mutating func clearInner() { _mutableFields().pointee.inner = nil }
 
-        @frozen public struct Outer: LifelineMessages.Message {
-            @inlinable public var outermost: TestProtos.Outer {
+        public struct Outer: LifelineMessages.Message {
+            public var outermost: TestProtos.Outer {
                 _read { yield TestProtos.Outer(_reading: _message.pointee.outermost, in: _message) }
                 set { _message[message: 0, of: Self._table] = newValue }
-                _modify { yield &_message[message: 0, of: Self._table] }
+                @inlinable _modify { yield &_message[message: 0, of: Self._table] }
             }
             /// Whether `outermost` is set.
-            @inlinable public var hasOutermost: Bool { _message.pointee.outermost != nil }
+            public var hasOutermost: Bool { _message.pointee.outermost != nil }
             /// Forgets `outermost`; it then reads as its default.
-            @inlinable public mutating func clearOutermost() { _mutableFields().pointee.outermost = nil }
+            public mutating func clearOutermost() { _mutableFields().pointee.outermost = nil }
 
-            @inlinable public var middle: TestProtos.Outer.Outer {
+            public var middle: TestProtos.Outer.Outer {
                 _read { yield TestProtos.Outer.Outer(_reading: _message.pointee.middle, in: _message) }
                 set { _message[message: 1, of: Self._table] = newValue }
-                _modify { yield &_message[message: 1, of: Self._table] }
+                @inlinable _modify { yield &_message[message: 1, of: Self._table] }
             }
             /// Whether `middle` is set.
-            @inlinable public var hasMiddle: Bool { _message.pointee.middle != nil }
+            public var hasMiddle: Bool { _message.pointee.middle != nil }
             /// Forgets `middle`; it then reads as its default.
-            @inlinable public mutating func clearMiddle() { _mutableFields().pointee.middle = nil }
+            public mutating func clearMiddle() { _mutableFields().pointee.middle = nil }
 
-            @inlinable public var own: TestProtos.Outer.Outer.Outer {
+            public var own: TestProtos.Outer.Outer.Outer {
                 _read { yield TestProtos.Outer.Outer.Outer(_reading: _message.pointee.own, in: _message) }
                 set { _message[message: 2, of: Self._table] = newValue }
-                _modify { yield &_message[message: 2, of: Self._table] }
+                @inlinable _modify { yield &_message[message: 2, of: Self._table] }
             }
             /// Whether `own` is set.
-            @inlinable public var hasOwn: Bool { _message.pointee.own != nil }
+            public var hasOwn: Bool { _message.pointee.own != nil }
             /// Forgets `own`; it then reads as its default.
-            @inlinable public mutating func clearOwn() { _mutableFields().pointee.own = nil }
+            public mutating func clearOwn() { _mutableFields().pointee.own = nil }
 
             public typealias _Fields = CTestProtos.Pb__Outer__OuterXf0c554e5__OuterX5a2d6b48
-            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__outer__outer_xf0c554e5__outer_x5a2d6b48__get_table() }
+            public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__outer__outer_xf0c554e5__outer_x5a2d6b48__get_table() }
             public var _message: LifelineMessages._MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-            @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-            @inlinable public init() { _message = Self._emptyMessage }
+            public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+            public init() { _message = Self._emptyMessage }
         }
 
         public typealias _Fields = CTestProtos.Pb__Outer__OuterXf0c554e5
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__outer__outer_xf0c554e5__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__outer__outer_xf0c554e5__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestProtos.Pb__Outer
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__outer__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { pb__outer__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

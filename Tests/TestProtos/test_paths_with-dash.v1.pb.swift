@@ -6,17 +6,17 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Test_Paths_Dashed: LifelineMessages.Message {
-    @inlinable public var number: Int32 {
+public struct Test_Paths_Dashed: LifelineMessages.Message {
+    public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     public typealias _Fields = CTestProtos.Test__Paths__Dashed
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__paths__dashed__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__paths__dashed__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

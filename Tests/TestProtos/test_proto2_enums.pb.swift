@@ -7,7 +7,7 @@ public import LifelineMessages
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Aliases, of which the first name counts.
-@frozen public enum Test_Proto2_Alias: LifelineMessages.ProtobufEnum {
+public enum Test_Proto2_Alias: LifelineMessages.ProtobufEnum {
     case first // = 1
     case second // = 2
     case lowest // = -2147483648
@@ -18,9 +18,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     public static let due: Self = .second
     public static let segundo: Self = .second
 
-    @inlinable public init() { self = .first }
+    public init() { self = .first }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 1: self = .first
         case 2: self = .second
@@ -30,7 +30,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .first: 1
         case .second: 2
@@ -42,19 +42,19 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     public static let allCases: [Self] = [.first, .second, .lowest, .highest]
 }
 
-@frozen public enum Test_Proto2_Single: LifelineMessages.ProtobufEnum {
+public enum Test_Proto2_Single: LifelineMessages.ProtobufEnum {
     case only // = 42
 
-    @inlinable public init() { self = .only }
+    public init() { self = .only }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 42: self = .only
         default: return nil
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .only: 42
         }
@@ -63,8 +63,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     public static let allCases: [Self] = [.only]
 }
 
-@frozen public struct Test_Proto2_Enums: LifelineMessages.Message {
-    @inlinable public var alias: Test_Proto2_Alias {
+public struct Test_Proto2_Enums: LifelineMessages.Message {
+    public var alias: Test_Proto2_Alias {
         get { _message.pointee.has_alias != 0 ? Test_Proto2_Alias._load(_message.pointee.alias) : .first }
         set {
             let fields = _mutableFields()
@@ -73,23 +73,23 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `alias` is set.
-    @inlinable public var hasAlias: Bool { _message.pointee.has_alias != 0 }
+    public var hasAlias: Bool { _message.pointee.has_alias != 0 }
     /// Forgets `alias`; it then reads as its default.
-    @inlinable public mutating func clearAlias() { _mutableFields().pointee.has_alias = 0 }
+    public mutating func clearAlias() { _mutableFields().pointee.has_alias = 0 }
 
-    @inlinable public var aliases: LifelineMessages.RepeatedField<Test_Proto2_Alias> {
+    public var aliases: LifelineMessages.RepeatedField<Test_Proto2_Alias> {
         _read { yield LifelineMessages.RepeatedField<Test_Proto2_Alias>(_in: _message, _message.pointee.aliases, count: _message.pointee.n_aliases) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var packedAliases: LifelineMessages.RepeatedField<Test_Proto2_Alias> {
+    public var packedAliases: LifelineMessages.RepeatedField<Test_Proto2_Alias> {
         _read { yield LifelineMessages.RepeatedField<Test_Proto2_Alias>(_in: _message, _message.pointee.packed_aliases, count: _message.pointee.n_packed_aliases) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var single: Test_Proto2_Single {
+    public var single: Test_Proto2_Single {
         get { _message.pointee.has_single != 0 ? Test_Proto2_Single._load(_message.pointee.single) : .only }
         set {
             let fields = _mutableFields()
@@ -98,11 +98,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `single` is set.
-    @inlinable public var hasSingle: Bool { _message.pointee.has_single != 0 }
+    public var hasSingle: Bool { _message.pointee.has_single != 0 }
     /// Forgets `single`; it then reads as its default.
-    @inlinable public mutating func clearSingle() { _mutableFields().pointee.has_single = 0 }
+    public mutating func clearSingle() { _mutableFields().pointee.has_single = 0 }
 
-    @inlinable public var chosenAlias: Test_Proto2_Alias {
+    public var chosenAlias: Test_Proto2_Alias {
         get { _message.pointee.choice_case.rawValue == 6 ? Test_Proto2_Alias._load(_message.pointee.chosen_alias) : .first }
         set {
             let fields = _mutableFields()
@@ -111,7 +111,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var chosenColor: Test_Scalars_Proto3_Color {
+    public var chosenColor: Test_Scalars_Proto3_Color {
         get { _message.pointee.choice_case.rawValue == 7 ? Test_Scalars_Proto3_Color._load(_message.pointee.chosen_color) : .unspecified }
         set {
             let fields = _mutableFields()
@@ -120,7 +120,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var color: Test_Scalars_Proto3_Color {
+    public var color: Test_Scalars_Proto3_Color {
         get { _message.pointee.has_color != 0 ? Test_Scalars_Proto3_Color._load(_message.pointee.color) : .unspecified }
         set {
             let fields = _mutableFields()
@@ -129,27 +129,27 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `color` is set.
-    @inlinable public var hasColor: Bool { _message.pointee.has_color != 0 }
+    public var hasColor: Bool { _message.pointee.has_color != 0 }
     /// Forgets `color`; it then reads as its default.
-    @inlinable public mutating func clearColor() { _mutableFields().pointee.has_color = 0 }
+    public mutating func clearColor() { _mutableFields().pointee.has_color = 0 }
 
-    @inlinable public var colors: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
+    public var colors: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
         _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message, _message.pointee.colors, count: _message.pointee.n_colors) }
         set { _message[collection: 7, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 7, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
-    @inlinable public var singular: Test_Scalars_Proto3_Singular {
+    public var singular: Test_Scalars_Proto3_Singular {
         _read { yield Test_Scalars_Proto3_Singular(_reading: _message.pointee.singular, in: _message) }
         set { _message[message: 8, of: Self._table] = newValue }
-        _modify { yield &_message[message: 8, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 8, of: Self._table] }
     }
     /// Whether `singular` is set.
-    @inlinable public var hasSingular: Bool { _message.pointee.singular != nil }
+    public var hasSingular: Bool { _message.pointee.singular != nil }
     /// Forgets `singular`; it then reads as its default.
-    @inlinable public mutating func clearSingular() { _mutableFields().pointee.singular = nil }
+    public mutating func clearSingular() { _mutableFields().pointee.singular = nil }
 
-    @inlinable public var nested: Test_Proto2_Enums.Nested {
+    public var nested: Test_Proto2_Enums.Nested {
         get { _message.pointee.has_nested != 0 ? Test_Proto2_Enums.Nested._load(_message.pointee.nested) : .zero }
         set {
             let fields = _mutableFields()
@@ -158,11 +158,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `nested` is set.
-    @inlinable public var hasNested: Bool { _message.pointee.has_nested != 0 }
+    public var hasNested: Bool { _message.pointee.has_nested != 0 }
     /// Forgets `nested`; it then reads as its default.
-    @inlinable public mutating func clearNested() { _mutableFields().pointee.has_nested = 0 }
+    public mutating func clearNested() { _mutableFields().pointee.has_nested = 0 }
 
-    @inlinable public var choice: OneOf_Choice? {
+    public var choice: OneOf_Choice? {
         get {
             switch _message.pointee.choice_case.rawValue {
             case 6: .chosenAlias(self.chosenAlias)
@@ -180,18 +180,18 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `choice` can hold.
-    @frozen public enum OneOf_Choice: Hashable, Sendable {
+    public enum OneOf_Choice: Hashable, Sendable {
         case chosenAlias(Test_Proto2_Alias)
         case chosenColor(Test_Scalars_Proto3_Color)
     }
 
-    @frozen public enum Nested: LifelineMessages.ProtobufEnum {
+    public enum Nested: LifelineMessages.ProtobufEnum {
         case zero // = 0
         case one // = 1
 
-        @inlinable public init() { self = .zero }
+        public init() { self = .zero }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .zero
             case 1: self = .one
@@ -199,7 +199,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .zero: 0
             case .one: 1
@@ -210,10 +210,10 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestProtos.Test__Proto2__Enums
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__enums__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__enums__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

@@ -7,30 +7,30 @@ public import LifelineMessages
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Groups: messages that are encoded between two tags, without a length.
-@frozen public struct Test_Proto2_Groups: LifelineMessages.Message {
-    @inlinable public var single: Test_Proto2_Groups.Single {
+public struct Test_Proto2_Groups: LifelineMessages.Message {
+    public var single: Test_Proto2_Groups.Single {
         _read { yield Test_Proto2_Groups.Single(_reading: _message.pointee.single, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `single` is set.
-    @inlinable public var hasSingle: Bool { _message.pointee.single != nil }
+    public var hasSingle: Bool { _message.pointee.single != nil }
     /// Forgets `single`; it then reads as its default.
-    @inlinable public mutating func clearSingle() { _mutableFields().pointee.single = nil }
+    public mutating func clearSingle() { _mutableFields().pointee.single = nil }
 
-    @inlinable public var many: LifelineMessages.RepeatedField<Test_Proto2_Groups.Many> {
+    public var many: LifelineMessages.RepeatedField<Test_Proto2_Groups.Many> {
         _read { yield LifelineMessages.RepeatedField<Test_Proto2_Groups.Many>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var chosen: Test_Proto2_Groups.Chosen {
+    public var chosen: Test_Proto2_Groups.Chosen {
         _read { yield Test_Proto2_Groups.Chosen(_reading: _message.pointee.choice_case.rawValue == 16 ? _message.pointee.chosen : nil, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
 
-    @inlinable public var other: Int32 {
+    public var other: Int32 {
         get { _message.pointee.choice_case.rawValue == 17 ? _message.pointee.other : 0 }
         set {
             let fields = _mutableFields()
@@ -39,17 +39,17 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var far: Test_Proto2_Groups.Far {
+    public var far: Test_Proto2_Groups.Far {
         _read { yield Test_Proto2_Groups.Far(_reading: _message.pointee.far, in: _message) }
         set { _message[message: 5, of: Self._table] = newValue }
-        _modify { yield &_message[message: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
     }
     /// Whether `far` is set.
-    @inlinable public var hasFar: Bool { _message.pointee.far != nil }
+    public var hasFar: Bool { _message.pointee.far != nil }
     /// Forgets `far`; it then reads as its default.
-    @inlinable public mutating func clearFar() { _mutableFields().pointee.far = nil }
+    public mutating func clearFar() { _mutableFields().pointee.far = nil }
 
-    @inlinable public var last: Int32 {
+    public var last: Int32 {
         get { _message.pointee.has_last != 0 ? _message.pointee.last : 0 }
         set {
             let fields = _mutableFields()
@@ -58,11 +58,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `last` is set.
-    @inlinable public var hasLast: Bool { _message.pointee.has_last != 0 }
+    public var hasLast: Bool { _message.pointee.has_last != 0 }
     /// Forgets `last`; it then reads as its default.
-    @inlinable public mutating func clearLast() { _mutableFields().pointee.has_last = 0 }
+    public mutating func clearLast() { _mutableFields().pointee.has_last = 0 }
 
-    @inlinable public var choice: OneOf_Choice? {
+    public var choice: OneOf_Choice? {
         get {
             switch _message.pointee.choice_case.rawValue {
             case 16: .chosen(Test_Proto2_Groups.Chosen(_reading: _message.pointee.chosen, in: _message))
@@ -80,13 +80,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `choice` can hold.
-    @frozen public enum OneOf_Choice: Hashable, Sendable {
+    public enum OneOf_Choice: Hashable, Sendable {
         case chosen(Test_Proto2_Groups.Chosen)
         case other(Int32)
     }
 
-    @frozen public struct Single: LifelineMessages.Message {
-        @inlinable public var number: Int32 {
+    public struct Single: LifelineMessages.Message {
+        public var number: Int32 {
             get { _message.pointee.has_number != 0 ? _message.pointee.number : 0 }
             set {
                 let fields = _mutableFields()
@@ -95,43 +95,43 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
         /// Whether `number` is set.
-        @inlinable public var hasNumber: Bool { _message.pointee.has_number != 0 }
+        public var hasNumber: Bool { _message.pointee.has_number != 0 }
         /// Forgets `number`; it then reads as its default.
-        @inlinable public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
+        public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
-        @inlinable public var text: String {
+        public var text: String {
             get { _message.pointee.has_text != 0 ? _message.string(_message.pointee.text) : "" }
             set { _message.assign(newValue, to: 1, of: Self._table) }
         }
         /// Whether `text` is set.
-        @inlinable public var hasText: Bool { _message.pointee.has_text != 0 }
+        public var hasText: Bool { _message.pointee.has_text != 0 }
         /// Forgets `text`; it then reads as its default.
-        @inlinable public mutating func clearText() { _mutableFields().pointee.has_text = 0 }
+        public mutating func clearText() { _mutableFields().pointee.has_text = 0 }
         /// Calls `body` with the text of `text`, without a copy.
-        @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTextUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             guard _message.pointee.has_text != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
             return try _message.withUTF8Span(_message.pointee.text, body)
         }
 
-        @inlinable public var below: Test_Proto2_Groups {
+        public var below: Test_Proto2_Groups {
             _read { yield Test_Proto2_Groups(_reading: _message.pointee.below, in: _message) }
             set { _message[message: 2, of: Self._table] = newValue }
-            _modify { yield &_message[message: 2, of: Self._table] }
+            @inlinable _modify { yield &_message[message: 2, of: Self._table] }
         }
         /// Whether `below` is set.
-        @inlinable public var hasBelow: Bool { _message.pointee.below != nil }
+        public var hasBelow: Bool { _message.pointee.below != nil }
         /// Forgets `below`; it then reads as its default.
-        @inlinable public mutating func clearBelow() { _mutableFields().pointee.below = nil }
+        public mutating func clearBelow() { _mutableFields().pointee.below = nil }
 
-        @inlinable public var inner: LifelineMessages.RepeatedField<Test_Proto2_Groups.Single.Inner> {
+        public var inner: LifelineMessages.RepeatedField<Test_Proto2_Groups.Single.Inner> {
             _read { yield LifelineMessages.RepeatedField<Test_Proto2_Groups.Single.Inner>(_in: _message, _message.pointee.inner, count: _message.pointee.n_inner) }
             set { _message[collection: 3, of: Self._table] = newValue }
-            _modify { yield &_message[collection: 3, of: Self._table] }
+            @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
         }
 
         /// The same number as the group's own.
-        @frozen public struct Inner: LifelineMessages.Message {
-            @inlinable public var number: Int32 {
+        public struct Inner: LifelineMessages.Message {
+            public var number: Int32 {
                 get { _message.pointee.has_number != 0 ? _message.pointee.number : 0 }
                 set {
                     let fields = _mutableFields()
@@ -140,84 +140,84 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
                 }
             }
             /// Whether `number` is set.
-            @inlinable public var hasNumber: Bool { _message.pointee.has_number != 0 }
+            public var hasNumber: Bool { _message.pointee.has_number != 0 }
             /// Forgets `number`; it then reads as its default.
-            @inlinable public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
+            public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
-            @inlinable public var counts: LifelineMessages.MapField<String, Int32> {
+            public var counts: LifelineMessages.MapField<String, Int32> {
                 _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.counts, count: _message.pointee.n_counts) }
                 set { _message[collection: 1, of: Self._table] = newValue }
-                _modify { yield &_message[collection: 1, of: Self._table] }
+                @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
             }
 
             public typealias _Fields = CTestProtos.Test__Proto2__Groups__SingleX7d9d2309__InnerXcc9973a7
-            @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__get_table() }
+            public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__groups__single_x7d9d2309__inner_xcc9973a7__get_table() }
             public var _message: LifelineMessages._MessageReference<_Fields>
             @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-            @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-            @inlinable public init() { _message = Self._emptyMessage }
+            public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+            public init() { _message = Self._emptyMessage }
         }
 
         public typealias _Fields = CTestProtos.Test__Proto2__Groups__SingleX7d9d2309
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__groups__single_x7d9d2309__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__groups__single_x7d9d2309__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct Many: LifelineMessages.Message {
-        @inlinable public var numbers: LifelineMessages.RepeatedField<Int32> {
+    public struct Many: LifelineMessages.Message {
+        public var numbers: LifelineMessages.RepeatedField<Int32> {
             _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.numbers, count: _message.pointee.n_numbers) }
             set { _message[collection: 0, of: Self._table] = newValue }
-            _modify { yield &_message[collection: 0, of: Self._table] }
+            @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
         }
 
         public typealias _Fields = CTestProtos.Test__Proto2__Groups__ManyXafccc7c2
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__groups__many_xafccc7c2__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__groups__many_xafccc7c2__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct Chosen: LifelineMessages.Message {
-        @inlinable public var content: [Swift.UInt8] {
+    public struct Chosen: LifelineMessages.Message {
+        public var content: [Swift.UInt8] {
             get { _message.pointee.has_content != 0 ? _message.bytes(_message.pointee.content) : [] }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Whether `content` is set.
-        @inlinable public var hasContent: Bool { _message.pointee.has_content != 0 }
+        public var hasContent: Bool { _message.pointee.has_content != 0 }
         /// Forgets `content`; it then reads as its default.
-        @inlinable public mutating func clearContent() { _mutableFields().pointee.has_content = 0 }
+        public mutating func clearContent() { _mutableFields().pointee.has_content = 0 }
         /// Calls `body` with the bytes of `content`, without a copy.
-        @inlinable public func withContentSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withContentSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
             guard _message.pointee.has_content != 0 else { return try body([Swift.UInt8]().span) }
             return try _message.withSpan(_message.pointee.content, body)
         }
 
         public typealias _Fields = CTestProtos.Test__Proto2__Groups__ChosenX41ddd9e3
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__groups__chosen_x41ddd9e3__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__groups__chosen_x41ddd9e3__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct Far: LifelineMessages.Message {
+    public struct Far: LifelineMessages.Message {
         public typealias _Fields = CTestProtos.Test__Proto2__Groups__FarX8b20be8e
-        @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__groups__far_x8b20be8e__get_table() }
+        public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__groups__far_x8b20be8e__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestProtos.Test__Proto2__Groups
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__groups__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__groups__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

@@ -6,8 +6,8 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Test_Proto2_Extensions_ratio: LifelineMessages.MessageExtension {
-    @inlinable public var value: Double {
+public struct Test_Proto2_Extensions_ratio: LifelineMessages.MessageExtension {
+    public var value: Double {
         get { _message.pointee.has_value != 0 ? _message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
@@ -16,17 +16,17 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _message.pointee.has_value != 0 }
+    public var hasValue: Bool { _message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Proto2__RatioX604cb6c0
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__ratio_x604cb6c0__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__proto2__ratio_x604cb6c0__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 extension Test_Proto2_Extendable {

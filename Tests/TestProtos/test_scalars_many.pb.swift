@@ -7,838 +7,838 @@ public import LifelineMessages
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// More fields than fit the fast paths: numbers dense, then sparse, up to protobuf's highest.
-@frozen public struct Test_Scalars_Many_ManyFields: LifelineMessages.Message {
-    @inlinable public var field1: Double {
+public struct Test_Scalars_Many_ManyFields: LifelineMessages.Message {
+    public var field1: Double {
         get { _message.pointee.field_1 }
         set { _mutableFields().pointee.field_1 = newValue }
     }
 
-    @inlinable public var field2: Float {
+    public var field2: Float {
         get { _message.pointee.field_2 }
         set { _mutableFields().pointee.field_2 = newValue }
     }
 
-    @inlinable public var field3: Int32 {
+    public var field3: Int32 {
         get { _message.pointee.field_3 }
         set { _mutableFields().pointee.field_3 = newValue }
     }
 
-    @inlinable public var field4: Int64 {
+    public var field4: Int64 {
         get { _message.pointee.field_4 }
         set { _mutableFields().pointee.field_4 = newValue }
     }
 
-    @inlinable public var field5: UInt32 {
+    public var field5: UInt32 {
         get { _message.pointee.field_5 }
         set { _mutableFields().pointee.field_5 = newValue }
     }
 
-    @inlinable public var field6: UInt64 {
+    public var field6: UInt64 {
         get { _message.pointee.field_6 }
         set { _mutableFields().pointee.field_6 = newValue }
     }
 
-    @inlinable public var field7: Int32 {
+    public var field7: Int32 {
         get { _message.pointee.field_7 }
         set { _mutableFields().pointee.field_7 = newValue }
     }
 
-    @inlinable public var field8: Int64 {
+    public var field8: Int64 {
         get { _message.pointee.field_8 }
         set { _mutableFields().pointee.field_8 = newValue }
     }
 
-    @inlinable public var field9: UInt32 {
+    public var field9: UInt32 {
         get { _message.pointee.field_9 }
         set { _mutableFields().pointee.field_9 = newValue }
     }
 
-    @inlinable public var field10: UInt64 {
+    public var field10: UInt64 {
         get { _message.pointee.field_10 }
         set { _mutableFields().pointee.field_10 = newValue }
     }
 
-    @inlinable public var field11: Int32 {
+    public var field11: Int32 {
         get { _message.pointee.field_11 }
         set { _mutableFields().pointee.field_11 = newValue }
     }
 
-    @inlinable public var field12: Int64 {
+    public var field12: Int64 {
         get { _message.pointee.field_12 }
         set { _mutableFields().pointee.field_12 = newValue }
     }
 
-    @inlinable public var field13: Bool {
+    public var field13: Bool {
         get { _message.pointee.field_13 != 0 }
         set { _mutableFields().pointee.field_13 = newValue ? 1 : 0 }
     }
 
-    @inlinable public var field14: String {
+    public var field14: String {
         get { _message.string(_message.pointee.field_14) }
         set { _message.assign(newValue, to: 13, of: Self._table) }
     }
     /// Calls `body` with the text of `field14`, without a copy.
-    @inlinable public func withField14UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withField14UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.field_14, body)
     }
 
-    @inlinable public var field15: [Swift.UInt8] {
+    public var field15: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.field_15) }
         set { _message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field15`, without a copy.
-    @inlinable public func withField15Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withField15Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.field_15, body)
     }
 
-    @inlinable public var field16: Double {
+    public var field16: Double {
         get { _message.pointee.field_16 }
         set { _mutableFields().pointee.field_16 = newValue }
     }
 
-    @inlinable public var field17: Float {
+    public var field17: Float {
         get { _message.pointee.field_17 }
         set { _mutableFields().pointee.field_17 = newValue }
     }
 
-    @inlinable public var field18: Int32 {
+    public var field18: Int32 {
         get { _message.pointee.field_18 }
         set { _mutableFields().pointee.field_18 = newValue }
     }
 
-    @inlinable public var field19: Int64 {
+    public var field19: Int64 {
         get { _message.pointee.field_19 }
         set { _mutableFields().pointee.field_19 = newValue }
     }
 
-    @inlinable public var field20: UInt32 {
+    public var field20: UInt32 {
         get { _message.pointee.field_20 }
         set { _mutableFields().pointee.field_20 = newValue }
     }
 
-    @inlinable public var field21: UInt64 {
+    public var field21: UInt64 {
         get { _message.pointee.field_21 }
         set { _mutableFields().pointee.field_21 = newValue }
     }
 
-    @inlinable public var field22: Int32 {
+    public var field22: Int32 {
         get { _message.pointee.field_22 }
         set { _mutableFields().pointee.field_22 = newValue }
     }
 
-    @inlinable public var field23: Int64 {
+    public var field23: Int64 {
         get { _message.pointee.field_23 }
         set { _mutableFields().pointee.field_23 = newValue }
     }
 
-    @inlinable public var field24: UInt32 {
+    public var field24: UInt32 {
         get { _message.pointee.field_24 }
         set { _mutableFields().pointee.field_24 = newValue }
     }
 
-    @inlinable public var field25: UInt64 {
+    public var field25: UInt64 {
         get { _message.pointee.field_25 }
         set { _mutableFields().pointee.field_25 = newValue }
     }
 
-    @inlinable public var field26: Int32 {
+    public var field26: Int32 {
         get { _message.pointee.field_26 }
         set { _mutableFields().pointee.field_26 = newValue }
     }
 
-    @inlinable public var field27: Int64 {
+    public var field27: Int64 {
         get { _message.pointee.field_27 }
         set { _mutableFields().pointee.field_27 = newValue }
     }
 
-    @inlinable public var field28: Bool {
+    public var field28: Bool {
         get { _message.pointee.field_28 != 0 }
         set { _mutableFields().pointee.field_28 = newValue ? 1 : 0 }
     }
 
-    @inlinable public var field29: String {
+    public var field29: String {
         get { _message.string(_message.pointee.field_29) }
         set { _message.assign(newValue, to: 28, of: Self._table) }
     }
     /// Calls `body` with the text of `field29`, without a copy.
-    @inlinable public func withField29UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withField29UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.field_29, body)
     }
 
-    @inlinable public var field30: [Swift.UInt8] {
+    public var field30: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.field_30) }
         set { _message.assign(newValue, to: 29, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field30`, without a copy.
-    @inlinable public func withField30Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withField30Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.field_30, body)
     }
 
-    @inlinable public var field31: Double {
+    public var field31: Double {
         get { _message.pointee.field_31 }
         set { _mutableFields().pointee.field_31 = newValue }
     }
 
-    @inlinable public var field32: Float {
+    public var field32: Float {
         get { _message.pointee.field_32 }
         set { _mutableFields().pointee.field_32 = newValue }
     }
 
-    @inlinable public var field33: Int32 {
+    public var field33: Int32 {
         get { _message.pointee.field_33 }
         set { _mutableFields().pointee.field_33 = newValue }
     }
 
-    @inlinable public var field34: Int64 {
+    public var field34: Int64 {
         get { _message.pointee.field_34 }
         set { _mutableFields().pointee.field_34 = newValue }
     }
 
-    @inlinable public var field35: UInt32 {
+    public var field35: UInt32 {
         get { _message.pointee.field_35 }
         set { _mutableFields().pointee.field_35 = newValue }
     }
 
-    @inlinable public var field36: UInt64 {
+    public var field36: UInt64 {
         get { _message.pointee.field_36 }
         set { _mutableFields().pointee.field_36 = newValue }
     }
 
-    @inlinable public var field37: Int32 {
+    public var field37: Int32 {
         get { _message.pointee.field_37 }
         set { _mutableFields().pointee.field_37 = newValue }
     }
 
-    @inlinable public var field38: Int64 {
+    public var field38: Int64 {
         get { _message.pointee.field_38 }
         set { _mutableFields().pointee.field_38 = newValue }
     }
 
-    @inlinable public var field39: UInt32 {
+    public var field39: UInt32 {
         get { _message.pointee.field_39 }
         set { _mutableFields().pointee.field_39 = newValue }
     }
 
-    @inlinable public var field40: UInt64 {
+    public var field40: UInt64 {
         get { _message.pointee.field_40 }
         set { _mutableFields().pointee.field_40 = newValue }
     }
 
-    @inlinable public var field41: Int32 {
+    public var field41: Int32 {
         get { _message.pointee.field_41 }
         set { _mutableFields().pointee.field_41 = newValue }
     }
 
-    @inlinable public var field42: Int64 {
+    public var field42: Int64 {
         get { _message.pointee.field_42 }
         set { _mutableFields().pointee.field_42 = newValue }
     }
 
-    @inlinable public var field43: Bool {
+    public var field43: Bool {
         get { _message.pointee.field_43 != 0 }
         set { _mutableFields().pointee.field_43 = newValue ? 1 : 0 }
     }
 
-    @inlinable public var field44: String {
+    public var field44: String {
         get { _message.string(_message.pointee.field_44) }
         set { _message.assign(newValue, to: 43, of: Self._table) }
     }
     /// Calls `body` with the text of `field44`, without a copy.
-    @inlinable public func withField44UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withField44UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.field_44, body)
     }
 
-    @inlinable public var field45: [Swift.UInt8] {
+    public var field45: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.field_45) }
         set { _message.assign(newValue, to: 44, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field45`, without a copy.
-    @inlinable public func withField45Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withField45Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.field_45, body)
     }
 
-    @inlinable public var field46: Double {
+    public var field46: Double {
         get { _message.pointee.field_46 }
         set { _mutableFields().pointee.field_46 = newValue }
     }
 
-    @inlinable public var field47: Float {
+    public var field47: Float {
         get { _message.pointee.field_47 }
         set { _mutableFields().pointee.field_47 = newValue }
     }
 
-    @inlinable public var field48: Int32 {
+    public var field48: Int32 {
         get { _message.pointee.field_48 }
         set { _mutableFields().pointee.field_48 = newValue }
     }
 
-    @inlinable public var field49: Int64 {
+    public var field49: Int64 {
         get { _message.pointee.field_49 }
         set { _mutableFields().pointee.field_49 = newValue }
     }
 
-    @inlinable public var field50: UInt32 {
+    public var field50: UInt32 {
         get { _message.pointee.field_50 }
         set { _mutableFields().pointee.field_50 = newValue }
     }
 
-    @inlinable public var field51: UInt64 {
+    public var field51: UInt64 {
         get { _message.pointee.field_51 }
         set { _mutableFields().pointee.field_51 = newValue }
     }
 
-    @inlinable public var field52: Int32 {
+    public var field52: Int32 {
         get { _message.pointee.field_52 }
         set { _mutableFields().pointee.field_52 = newValue }
     }
 
-    @inlinable public var field53: Int64 {
+    public var field53: Int64 {
         get { _message.pointee.field_53 }
         set { _mutableFields().pointee.field_53 = newValue }
     }
 
-    @inlinable public var field54: UInt32 {
+    public var field54: UInt32 {
         get { _message.pointee.field_54 }
         set { _mutableFields().pointee.field_54 = newValue }
     }
 
-    @inlinable public var field55: UInt64 {
+    public var field55: UInt64 {
         get { _message.pointee.field_55 }
         set { _mutableFields().pointee.field_55 = newValue }
     }
 
-    @inlinable public var field56: Int32 {
+    public var field56: Int32 {
         get { _message.pointee.field_56 }
         set { _mutableFields().pointee.field_56 = newValue }
     }
 
-    @inlinable public var field57: Int64 {
+    public var field57: Int64 {
         get { _message.pointee.field_57 }
         set { _mutableFields().pointee.field_57 = newValue }
     }
 
-    @inlinable public var field58: Bool {
+    public var field58: Bool {
         get { _message.pointee.field_58 != 0 }
         set { _mutableFields().pointee.field_58 = newValue ? 1 : 0 }
     }
 
-    @inlinable public var field59: String {
+    public var field59: String {
         get { _message.string(_message.pointee.field_59) }
         set { _message.assign(newValue, to: 58, of: Self._table) }
     }
     /// Calls `body` with the text of `field59`, without a copy.
-    @inlinable public func withField59UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withField59UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.field_59, body)
     }
 
-    @inlinable public var field60: [Swift.UInt8] {
+    public var field60: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.field_60) }
         set { _message.assign(newValue, to: 59, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field60`, without a copy.
-    @inlinable public func withField60Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withField60Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.field_60, body)
     }
 
-    @inlinable public var field61: Double {
+    public var field61: Double {
         get { _message.pointee.field_61 }
         set { _mutableFields().pointee.field_61 = newValue }
     }
 
-    @inlinable public var field62: Float {
+    public var field62: Float {
         get { _message.pointee.field_62 }
         set { _mutableFields().pointee.field_62 = newValue }
     }
 
-    @inlinable public var field63: Int32 {
+    public var field63: Int32 {
         get { _message.pointee.field_63 }
         set { _mutableFields().pointee.field_63 = newValue }
     }
 
-    @inlinable public var field64: Int64 {
+    public var field64: Int64 {
         get { _message.pointee.field_64 }
         set { _mutableFields().pointee.field_64 = newValue }
     }
 
-    @inlinable public var field65: UInt32 {
+    public var field65: UInt32 {
         get { _message.pointee.field_65 }
         set { _mutableFields().pointee.field_65 = newValue }
     }
 
-    @inlinable public var field66: UInt64 {
+    public var field66: UInt64 {
         get { _message.pointee.field_66 }
         set { _mutableFields().pointee.field_66 = newValue }
     }
 
-    @inlinable public var field67: Int32 {
+    public var field67: Int32 {
         get { _message.pointee.field_67 }
         set { _mutableFields().pointee.field_67 = newValue }
     }
 
-    @inlinable public var field68: Int64 {
+    public var field68: Int64 {
         get { _message.pointee.field_68 }
         set { _mutableFields().pointee.field_68 = newValue }
     }
 
-    @inlinable public var field69: UInt32 {
+    public var field69: UInt32 {
         get { _message.pointee.field_69 }
         set { _mutableFields().pointee.field_69 = newValue }
     }
 
-    @inlinable public var field70: UInt64 {
+    public var field70: UInt64 {
         get { _message.pointee.field_70 }
         set { _mutableFields().pointee.field_70 = newValue }
     }
 
-    @inlinable public var field71: Int32 {
+    public var field71: Int32 {
         get { _message.pointee.field_71 }
         set { _mutableFields().pointee.field_71 = newValue }
     }
 
-    @inlinable public var field72: Int64 {
+    public var field72: Int64 {
         get { _message.pointee.field_72 }
         set { _mutableFields().pointee.field_72 = newValue }
     }
 
-    @inlinable public var field73: Bool {
+    public var field73: Bool {
         get { _message.pointee.field_73 != 0 }
         set { _mutableFields().pointee.field_73 = newValue ? 1 : 0 }
     }
 
-    @inlinable public var field74: String {
+    public var field74: String {
         get { _message.string(_message.pointee.field_74) }
         set { _message.assign(newValue, to: 73, of: Self._table) }
     }
     /// Calls `body` with the text of `field74`, without a copy.
-    @inlinable public func withField74UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withField74UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.field_74, body)
     }
 
-    @inlinable public var field75: [Swift.UInt8] {
+    public var field75: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.field_75) }
         set { _message.assign(newValue, to: 74, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field75`, without a copy.
-    @inlinable public func withField75Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withField75Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.field_75, body)
     }
 
-    @inlinable public var field76: Double {
+    public var field76: Double {
         get { _message.pointee.field_76 }
         set { _mutableFields().pointee.field_76 = newValue }
     }
 
-    @inlinable public var field77: Float {
+    public var field77: Float {
         get { _message.pointee.field_77 }
         set { _mutableFields().pointee.field_77 = newValue }
     }
 
-    @inlinable public var field78: Int32 {
+    public var field78: Int32 {
         get { _message.pointee.field_78 }
         set { _mutableFields().pointee.field_78 = newValue }
     }
 
-    @inlinable public var field79: Int64 {
+    public var field79: Int64 {
         get { _message.pointee.field_79 }
         set { _mutableFields().pointee.field_79 = newValue }
     }
 
-    @inlinable public var field80: UInt32 {
+    public var field80: UInt32 {
         get { _message.pointee.field_80 }
         set { _mutableFields().pointee.field_80 = newValue }
     }
 
-    @inlinable public var field81: UInt64 {
+    public var field81: UInt64 {
         get { _message.pointee.field_81 }
         set { _mutableFields().pointee.field_81 = newValue }
     }
 
-    @inlinable public var field82: Int32 {
+    public var field82: Int32 {
         get { _message.pointee.field_82 }
         set { _mutableFields().pointee.field_82 = newValue }
     }
 
-    @inlinable public var field83: Int64 {
+    public var field83: Int64 {
         get { _message.pointee.field_83 }
         set { _mutableFields().pointee.field_83 = newValue }
     }
 
-    @inlinable public var field84: UInt32 {
+    public var field84: UInt32 {
         get { _message.pointee.field_84 }
         set { _mutableFields().pointee.field_84 = newValue }
     }
 
-    @inlinable public var field85: UInt64 {
+    public var field85: UInt64 {
         get { _message.pointee.field_85 }
         set { _mutableFields().pointee.field_85 = newValue }
     }
 
-    @inlinable public var field86: Int32 {
+    public var field86: Int32 {
         get { _message.pointee.field_86 }
         set { _mutableFields().pointee.field_86 = newValue }
     }
 
-    @inlinable public var field87: Int64 {
+    public var field87: Int64 {
         get { _message.pointee.field_87 }
         set { _mutableFields().pointee.field_87 = newValue }
     }
 
-    @inlinable public var field88: Bool {
+    public var field88: Bool {
         get { _message.pointee.field_88 != 0 }
         set { _mutableFields().pointee.field_88 = newValue ? 1 : 0 }
     }
 
-    @inlinable public var field89: String {
+    public var field89: String {
         get { _message.string(_message.pointee.field_89) }
         set { _message.assign(newValue, to: 88, of: Self._table) }
     }
     /// Calls `body` with the text of `field89`, without a copy.
-    @inlinable public func withField89UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withField89UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.field_89, body)
     }
 
-    @inlinable public var field90: [Swift.UInt8] {
+    public var field90: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.field_90) }
         set { _message.assign(newValue, to: 89, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field90`, without a copy.
-    @inlinable public func withField90Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withField90Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.field_90, body)
     }
 
-    @inlinable public var field91: Double {
+    public var field91: Double {
         get { _message.pointee.field_91 }
         set { _mutableFields().pointee.field_91 = newValue }
     }
 
-    @inlinable public var field92: Float {
+    public var field92: Float {
         get { _message.pointee.field_92 }
         set { _mutableFields().pointee.field_92 = newValue }
     }
 
-    @inlinable public var field93: Int32 {
+    public var field93: Int32 {
         get { _message.pointee.field_93 }
         set { _mutableFields().pointee.field_93 = newValue }
     }
 
-    @inlinable public var field94: Int64 {
+    public var field94: Int64 {
         get { _message.pointee.field_94 }
         set { _mutableFields().pointee.field_94 = newValue }
     }
 
-    @inlinable public var field95: UInt32 {
+    public var field95: UInt32 {
         get { _message.pointee.field_95 }
         set { _mutableFields().pointee.field_95 = newValue }
     }
 
-    @inlinable public var field96: UInt64 {
+    public var field96: UInt64 {
         get { _message.pointee.field_96 }
         set { _mutableFields().pointee.field_96 = newValue }
     }
 
-    @inlinable public var field97: Int32 {
+    public var field97: Int32 {
         get { _message.pointee.field_97 }
         set { _mutableFields().pointee.field_97 = newValue }
     }
 
-    @inlinable public var field98: Int64 {
+    public var field98: Int64 {
         get { _message.pointee.field_98 }
         set { _mutableFields().pointee.field_98 = newValue }
     }
 
-    @inlinable public var field99: UInt32 {
+    public var field99: UInt32 {
         get { _message.pointee.field_99 }
         set { _mutableFields().pointee.field_99 = newValue }
     }
 
-    @inlinable public var field100: UInt64 {
+    public var field100: UInt64 {
         get { _message.pointee.field_100 }
         set { _mutableFields().pointee.field_100 = newValue }
     }
 
-    @inlinable public var field101: Int32 {
+    public var field101: Int32 {
         get { _message.pointee.field_101 }
         set { _mutableFields().pointee.field_101 = newValue }
     }
 
-    @inlinable public var field102: Int64 {
+    public var field102: Int64 {
         get { _message.pointee.field_102 }
         set { _mutableFields().pointee.field_102 = newValue }
     }
 
-    @inlinable public var field103: Bool {
+    public var field103: Bool {
         get { _message.pointee.field_103 != 0 }
         set { _mutableFields().pointee.field_103 = newValue ? 1 : 0 }
     }
 
-    @inlinable public var field104: String {
+    public var field104: String {
         get { _message.string(_message.pointee.field_104) }
         set { _message.assign(newValue, to: 103, of: Self._table) }
     }
     /// Calls `body` with the text of `field104`, without a copy.
-    @inlinable public func withField104UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withField104UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.field_104, body)
     }
 
-    @inlinable public var field105: [Swift.UInt8] {
+    public var field105: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.field_105) }
         set { _message.assign(newValue, to: 104, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field105`, without a copy.
-    @inlinable public func withField105Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withField105Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.field_105, body)
     }
 
-    @inlinable public var field106: Double {
+    public var field106: Double {
         get { _message.pointee.field_106 }
         set { _mutableFields().pointee.field_106 = newValue }
     }
 
-    @inlinable public var field107: Float {
+    public var field107: Float {
         get { _message.pointee.field_107 }
         set { _mutableFields().pointee.field_107 = newValue }
     }
 
-    @inlinable public var field108: Int32 {
+    public var field108: Int32 {
         get { _message.pointee.field_108 }
         set { _mutableFields().pointee.field_108 = newValue }
     }
 
-    @inlinable public var field109: Int64 {
+    public var field109: Int64 {
         get { _message.pointee.field_109 }
         set { _mutableFields().pointee.field_109 = newValue }
     }
 
-    @inlinable public var field110: UInt32 {
+    public var field110: UInt32 {
         get { _message.pointee.field_110 }
         set { _mutableFields().pointee.field_110 = newValue }
     }
 
-    @inlinable public var field111: UInt64 {
+    public var field111: UInt64 {
         get { _message.pointee.field_111 }
         set { _mutableFields().pointee.field_111 = newValue }
     }
 
-    @inlinable public var field112: Int32 {
+    public var field112: Int32 {
         get { _message.pointee.field_112 }
         set { _mutableFields().pointee.field_112 = newValue }
     }
 
-    @inlinable public var field113: Int64 {
+    public var field113: Int64 {
         get { _message.pointee.field_113 }
         set { _mutableFields().pointee.field_113 = newValue }
     }
 
-    @inlinable public var field114: UInt32 {
+    public var field114: UInt32 {
         get { _message.pointee.field_114 }
         set { _mutableFields().pointee.field_114 = newValue }
     }
 
-    @inlinable public var field115: UInt64 {
+    public var field115: UInt64 {
         get { _message.pointee.field_115 }
         set { _mutableFields().pointee.field_115 = newValue }
     }
 
-    @inlinable public var field116: Int32 {
+    public var field116: Int32 {
         get { _message.pointee.field_116 }
         set { _mutableFields().pointee.field_116 = newValue }
     }
 
-    @inlinable public var field117: Int64 {
+    public var field117: Int64 {
         get { _message.pointee.field_117 }
         set { _mutableFields().pointee.field_117 = newValue }
     }
 
-    @inlinable public var field118: Bool {
+    public var field118: Bool {
         get { _message.pointee.field_118 != 0 }
         set { _mutableFields().pointee.field_118 = newValue ? 1 : 0 }
     }
 
-    @inlinable public var field119: String {
+    public var field119: String {
         get { _message.string(_message.pointee.field_119) }
         set { _message.assign(newValue, to: 118, of: Self._table) }
     }
     /// Calls `body` with the text of `field119`, without a copy.
-    @inlinable public func withField119UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withField119UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.field_119, body)
     }
 
-    @inlinable public var field120: [Swift.UInt8] {
+    public var field120: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.field_120) }
         set { _message.assign(newValue, to: 119, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field120`, without a copy.
-    @inlinable public func withField120Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withField120Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.field_120, body)
     }
 
-    @inlinable public var field121: Double {
+    public var field121: Double {
         get { _message.pointee.field_121 }
         set { _mutableFields().pointee.field_121 = newValue }
     }
 
-    @inlinable public var field122: Float {
+    public var field122: Float {
         get { _message.pointee.field_122 }
         set { _mutableFields().pointee.field_122 = newValue }
     }
 
-    @inlinable public var field123: Int32 {
+    public var field123: Int32 {
         get { _message.pointee.field_123 }
         set { _mutableFields().pointee.field_123 = newValue }
     }
 
-    @inlinable public var field124: Int64 {
+    public var field124: Int64 {
         get { _message.pointee.field_124 }
         set { _mutableFields().pointee.field_124 = newValue }
     }
 
-    @inlinable public var field125: UInt32 {
+    public var field125: UInt32 {
         get { _message.pointee.field_125 }
         set { _mutableFields().pointee.field_125 = newValue }
     }
 
-    @inlinable public var field126: UInt64 {
+    public var field126: UInt64 {
         get { _message.pointee.field_126 }
         set { _mutableFields().pointee.field_126 = newValue }
     }
 
-    @inlinable public var field127: Int32 {
+    public var field127: Int32 {
         get { _message.pointee.field_127 }
         set { _mutableFields().pointee.field_127 = newValue }
     }
 
-    @inlinable public var field128: Int64 {
+    public var field128: Int64 {
         get { _message.pointee.field_128 }
         set { _mutableFields().pointee.field_128 = newValue }
     }
 
-    @inlinable public var field129: UInt32 {
+    public var field129: UInt32 {
         get { _message.pointee.field_129 }
         set { _mutableFields().pointee.field_129 = newValue }
     }
 
-    @inlinable public var field130: UInt64 {
+    public var field130: UInt64 {
         get { _message.pointee.field_130 }
         set { _mutableFields().pointee.field_130 = newValue }
     }
 
-    @inlinable public var field131: Int32 {
+    public var field131: Int32 {
         get { _message.pointee.field_131 }
         set { _mutableFields().pointee.field_131 = newValue }
     }
 
-    @inlinable public var field132: Int64 {
+    public var field132: Int64 {
         get { _message.pointee.field_132 }
         set { _mutableFields().pointee.field_132 = newValue }
     }
 
-    @inlinable public var field133: Bool {
+    public var field133: Bool {
         get { _message.pointee.field_133 != 0 }
         set { _mutableFields().pointee.field_133 = newValue ? 1 : 0 }
     }
 
-    @inlinable public var field134: String {
+    public var field134: String {
         get { _message.string(_message.pointee.field_134) }
         set { _message.assign(newValue, to: 133, of: Self._table) }
     }
     /// Calls `body` with the text of `field134`, without a copy.
-    @inlinable public func withField134UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withField134UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.field_134, body)
     }
 
-    @inlinable public var field135: [Swift.UInt8] {
+    public var field135: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.field_135) }
         set { _message.assign(newValue, to: 134, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field135`, without a copy.
-    @inlinable public func withField135Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withField135Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.field_135, body)
     }
 
-    @inlinable public var field136: Double {
+    public var field136: Double {
         get { _message.pointee.field_136 }
         set { _mutableFields().pointee.field_136 = newValue }
     }
 
-    @inlinable public var field137: Float {
+    public var field137: Float {
         get { _message.pointee.field_137 }
         set { _mutableFields().pointee.field_137 = newValue }
     }
 
-    @inlinable public var field138: Int32 {
+    public var field138: Int32 {
         get { _message.pointee.field_138 }
         set { _mutableFields().pointee.field_138 = newValue }
     }
 
-    @inlinable public var field139: Int64 {
+    public var field139: Int64 {
         get { _message.pointee.field_139 }
         set { _mutableFields().pointee.field_139 = newValue }
     }
 
-    @inlinable public var field140: UInt32 {
+    public var field140: UInt32 {
         get { _message.pointee.field_140 }
         set { _mutableFields().pointee.field_140 = newValue }
     }
 
-    @inlinable public var field141: UInt64 {
+    public var field141: UInt64 {
         get { _message.pointee.field_141 }
         set { _mutableFields().pointee.field_141 = newValue }
     }
 
-    @inlinable public var field142: Int32 {
+    public var field142: Int32 {
         get { _message.pointee.field_142 }
         set { _mutableFields().pointee.field_142 = newValue }
     }
 
-    @inlinable public var field143: Int64 {
+    public var field143: Int64 {
         get { _message.pointee.field_143 }
         set { _mutableFields().pointee.field_143 = newValue }
     }
 
-    @inlinable public var field144: UInt32 {
+    public var field144: UInt32 {
         get { _message.pointee.field_144 }
         set { _mutableFields().pointee.field_144 = newValue }
     }
 
-    @inlinable public var field145: UInt64 {
+    public var field145: UInt64 {
         get { _message.pointee.field_145 }
         set { _mutableFields().pointee.field_145 = newValue }
     }
 
-    @inlinable public var field146: Int32 {
+    public var field146: Int32 {
         get { _message.pointee.field_146 }
         set { _mutableFields().pointee.field_146 = newValue }
     }
 
-    @inlinable public var field147: Int64 {
+    public var field147: Int64 {
         get { _message.pointee.field_147 }
         set { _mutableFields().pointee.field_147 = newValue }
     }
 
-    @inlinable public var field148: Bool {
+    public var field148: Bool {
         get { _message.pointee.field_148 != 0 }
         set { _mutableFields().pointee.field_148 = newValue ? 1 : 0 }
     }
 
-    @inlinable public var field149: String {
+    public var field149: String {
         get { _message.string(_message.pointee.field_149) }
         set { _message.assign(newValue, to: 148, of: Self._table) }
     }
     /// Calls `body` with the text of `field149`, without a copy.
-    @inlinable public func withField149UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withField149UTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.field_149, body)
     }
 
-    @inlinable public var field150: [Swift.UInt8] {
+    public var field150: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.field_150) }
         set { _message.assign(newValue, to: 149, of: Self._table) }
     }
     /// Calls `body` with the bytes of `field150`, without a copy.
-    @inlinable public func withField150Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withField150Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.field_150, body)
     }
 
-    @inlinable public var beyondTwoByteTags: Int32 {
+    public var beyondTwoByteTags: Int32 {
         get { _message.pointee.has_beyond_two_byte_tags_case.rawValue == 2048 ? _message.pointee.beyond_two_byte_tags : 0 }
         set {
             let fields = _mutableFields()
@@ -847,39 +847,39 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `beyondTwoByteTags` is set.
-    @inlinable public var hasBeyondTwoByteTags: Bool { _message.pointee.has_beyond_two_byte_tags_case.rawValue == 2048 }
+    public var hasBeyondTwoByteTags: Bool { _message.pointee.has_beyond_two_byte_tags_case.rawValue == 2048 }
     /// Forgets `beyondTwoByteTags`; it then reads as its default.
-    @inlinable public mutating func clearBeyondTwoByteTags() { _mutableFields().pointee.has_beyond_two_byte_tags_case.rawValue = 0 }
+    public mutating func clearBeyondTwoByteTags() { _mutableFields().pointee.has_beyond_two_byte_tags_case.rawValue = 0 }
 
-    @inlinable public var beforeReserved: String {
+    public var beforeReserved: String {
         get { _message.string(_message.pointee.before_reserved) }
         set { _message.assign(newValue, to: 151, of: Self._table) }
     }
     /// Calls `body` with the text of `beforeReserved`, without a copy.
-    @inlinable public func withBeforeReservedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withBeforeReservedUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.before_reserved, body)
     }
 
-    @inlinable public var afterReserved: LifelineMessages.RepeatedField<Int32> {
+    public var afterReserved: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.after_reserved, count: _message.pointee.n_after_reserved) }
         set { _message[collection: 152, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 152, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 152, of: Self._table] }
     }
 
-    @inlinable public var highest: [Swift.UInt8] {
+    public var highest: [Swift.UInt8] {
         get { _message.bytes(_message.pointee.highest) }
         set { _message.assign(newValue, to: 153, of: Self._table) }
     }
     /// Calls `body` with the bytes of `highest`, without a copy.
-    @inlinable public func withHighestSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withHighestSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.highest, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Many__ManyFields
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__scalars__many__many_fields__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__scalars__many__many_fields__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

@@ -7,14 +7,14 @@ public import LifelineMessages
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Closed, sparse, and with a negative number.
-@frozen public enum Test_Scalars_Proto2_Level: LifelineMessages.ProtobufEnum {
+public enum Test_Scalars_Proto2_Level: LifelineMessages.ProtobufEnum {
     case middle // = 0
     case low // = -5
     case high // = 1000000
 
-    @inlinable public init() { self = .middle }
+    public init() { self = .middle }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .middle
         case -5: self = .low
@@ -23,7 +23,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .middle: 0
         case .low: -5
@@ -34,8 +34,8 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     public static let allCases: [Self] = [.middle, .low, .high]
 }
 
-@frozen public struct Test_Scalars_Proto2_Point: LifelineMessages.Message {
-    @inlinable public var x: Int32 {
+public struct Test_Scalars_Proto2_Point: LifelineMessages.Message {
+    public var x: Int32 {
         get { _message.pointee.has_x != 0 ? _message.pointee.x : 0 }
         set {
             let fields = _mutableFields()
@@ -44,11 +44,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `x` is set.
-    @inlinable public var hasX: Bool { _message.pointee.has_x != 0 }
+    public var hasX: Bool { _message.pointee.has_x != 0 }
     /// Forgets `x`; it then reads as its default.
-    @inlinable public mutating func clearX() { _mutableFields().pointee.has_x = 0 }
+    public mutating func clearX() { _mutableFields().pointee.has_x = 0 }
 
-    @inlinable public var y: Int32 {
+    public var y: Int32 {
         get { _message.pointee.has_y != 0 ? _message.pointee.y : 0 }
         set {
             let fields = _mutableFields()
@@ -57,20 +57,20 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `y` is set.
-    @inlinable public var hasY: Bool { _message.pointee.has_y != 0 }
+    public var hasY: Bool { _message.pointee.has_y != 0 }
     /// Forgets `y`; it then reads as its default.
-    @inlinable public mutating func clearY() { _mutableFields().pointee.has_y = 0 }
+    public mutating func clearY() { _mutableFields().pointee.has_y = 0 }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Point
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto2__point__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto2__point__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
-    @inlinable public var aDouble: Double {
+public struct Test_Scalars_Proto2_Singular: LifelineMessages.Message {
+    public var aDouble: Double {
         get { _message.pointee.has_a_double != 0 ? _message.pointee.a_double : 0 }
         set {
             let fields = _mutableFields()
@@ -79,11 +79,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aDouble` is set.
-    @inlinable public var hasADouble: Bool { _message.pointee.has_a_double != 0 }
+    public var hasADouble: Bool { _message.pointee.has_a_double != 0 }
     /// Forgets `aDouble`; it then reads as its default.
-    @inlinable public mutating func clearADouble() { _mutableFields().pointee.has_a_double = 0 }
+    public mutating func clearADouble() { _mutableFields().pointee.has_a_double = 0 }
 
-    @inlinable public var aFloat: Float {
+    public var aFloat: Float {
         get { _message.pointee.has_a_float != 0 ? _message.pointee.a_float : 0 }
         set {
             let fields = _mutableFields()
@@ -92,11 +92,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aFloat` is set.
-    @inlinable public var hasAFloat: Bool { _message.pointee.has_a_float != 0 }
+    public var hasAFloat: Bool { _message.pointee.has_a_float != 0 }
     /// Forgets `aFloat`; it then reads as its default.
-    @inlinable public mutating func clearAFloat() { _mutableFields().pointee.has_a_float = 0 }
+    public mutating func clearAFloat() { _mutableFields().pointee.has_a_float = 0 }
 
-    @inlinable public var aInt32: Int32 {
+    public var aInt32: Int32 {
         get { _message.pointee.has_a_int32 != 0 ? _message.pointee.a_int32 : 0 }
         set {
             let fields = _mutableFields()
@@ -105,11 +105,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aInt32` is set.
-    @inlinable public var hasAInt32: Bool { _message.pointee.has_a_int32 != 0 }
+    public var hasAInt32: Bool { _message.pointee.has_a_int32 != 0 }
     /// Forgets `aInt32`; it then reads as its default.
-    @inlinable public mutating func clearAInt32() { _mutableFields().pointee.has_a_int32 = 0 }
+    public mutating func clearAInt32() { _mutableFields().pointee.has_a_int32 = 0 }
 
-    @inlinable public var aInt64: Int64 {
+    public var aInt64: Int64 {
         get { _message.pointee.has_a_int64 != 0 ? _message.pointee.a_int64 : 0 }
         set {
             let fields = _mutableFields()
@@ -118,11 +118,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aInt64` is set.
-    @inlinable public var hasAInt64: Bool { _message.pointee.has_a_int64 != 0 }
+    public var hasAInt64: Bool { _message.pointee.has_a_int64 != 0 }
     /// Forgets `aInt64`; it then reads as its default.
-    @inlinable public mutating func clearAInt64() { _mutableFields().pointee.has_a_int64 = 0 }
+    public mutating func clearAInt64() { _mutableFields().pointee.has_a_int64 = 0 }
 
-    @inlinable public var aUint32: UInt32 {
+    public var aUint32: UInt32 {
         get { _message.pointee.has_a_uint32 != 0 ? _message.pointee.a_uint32 : 0 }
         set {
             let fields = _mutableFields()
@@ -131,11 +131,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aUint32` is set.
-    @inlinable public var hasAUint32: Bool { _message.pointee.has_a_uint32 != 0 }
+    public var hasAUint32: Bool { _message.pointee.has_a_uint32 != 0 }
     /// Forgets `aUint32`; it then reads as its default.
-    @inlinable public mutating func clearAUint32() { _mutableFields().pointee.has_a_uint32 = 0 }
+    public mutating func clearAUint32() { _mutableFields().pointee.has_a_uint32 = 0 }
 
-    @inlinable public var aUint64: UInt64 {
+    public var aUint64: UInt64 {
         get { _message.pointee.has_a_uint64 != 0 ? _message.pointee.a_uint64 : 0 }
         set {
             let fields = _mutableFields()
@@ -144,11 +144,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aUint64` is set.
-    @inlinable public var hasAUint64: Bool { _message.pointee.has_a_uint64 != 0 }
+    public var hasAUint64: Bool { _message.pointee.has_a_uint64 != 0 }
     /// Forgets `aUint64`; it then reads as its default.
-    @inlinable public mutating func clearAUint64() { _mutableFields().pointee.has_a_uint64 = 0 }
+    public mutating func clearAUint64() { _mutableFields().pointee.has_a_uint64 = 0 }
 
-    @inlinable public var aSint32: Int32 {
+    public var aSint32: Int32 {
         get { _message.pointee.has_a_sint32 != 0 ? _message.pointee.a_sint32 : 0 }
         set {
             let fields = _mutableFields()
@@ -157,11 +157,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aSint32` is set.
-    @inlinable public var hasASint32: Bool { _message.pointee.has_a_sint32 != 0 }
+    public var hasASint32: Bool { _message.pointee.has_a_sint32 != 0 }
     /// Forgets `aSint32`; it then reads as its default.
-    @inlinable public mutating func clearASint32() { _mutableFields().pointee.has_a_sint32 = 0 }
+    public mutating func clearASint32() { _mutableFields().pointee.has_a_sint32 = 0 }
 
-    @inlinable public var aSint64: Int64 {
+    public var aSint64: Int64 {
         get { _message.pointee.has_a_sint64 != 0 ? _message.pointee.a_sint64 : 0 }
         set {
             let fields = _mutableFields()
@@ -170,11 +170,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aSint64` is set.
-    @inlinable public var hasASint64: Bool { _message.pointee.has_a_sint64 != 0 }
+    public var hasASint64: Bool { _message.pointee.has_a_sint64 != 0 }
     /// Forgets `aSint64`; it then reads as its default.
-    @inlinable public mutating func clearASint64() { _mutableFields().pointee.has_a_sint64 = 0 }
+    public mutating func clearASint64() { _mutableFields().pointee.has_a_sint64 = 0 }
 
-    @inlinable public var aFixed32: UInt32 {
+    public var aFixed32: UInt32 {
         get { _message.pointee.has_a_fixed32 != 0 ? _message.pointee.a_fixed32 : 0 }
         set {
             let fields = _mutableFields()
@@ -183,11 +183,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aFixed32` is set.
-    @inlinable public var hasAFixed32: Bool { _message.pointee.has_a_fixed32 != 0 }
+    public var hasAFixed32: Bool { _message.pointee.has_a_fixed32 != 0 }
     /// Forgets `aFixed32`; it then reads as its default.
-    @inlinable public mutating func clearAFixed32() { _mutableFields().pointee.has_a_fixed32 = 0 }
+    public mutating func clearAFixed32() { _mutableFields().pointee.has_a_fixed32 = 0 }
 
-    @inlinable public var aFixed64: UInt64 {
+    public var aFixed64: UInt64 {
         get { _message.pointee.has_a_fixed64 != 0 ? _message.pointee.a_fixed64 : 0 }
         set {
             let fields = _mutableFields()
@@ -196,11 +196,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aFixed64` is set.
-    @inlinable public var hasAFixed64: Bool { _message.pointee.has_a_fixed64 != 0 }
+    public var hasAFixed64: Bool { _message.pointee.has_a_fixed64 != 0 }
     /// Forgets `aFixed64`; it then reads as its default.
-    @inlinable public mutating func clearAFixed64() { _mutableFields().pointee.has_a_fixed64 = 0 }
+    public mutating func clearAFixed64() { _mutableFields().pointee.has_a_fixed64 = 0 }
 
-    @inlinable public var aSfixed32: Int32 {
+    public var aSfixed32: Int32 {
         get { _message.pointee.has_a_sfixed32 != 0 ? _message.pointee.a_sfixed32 : 0 }
         set {
             let fields = _mutableFields()
@@ -209,11 +209,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aSfixed32` is set.
-    @inlinable public var hasASfixed32: Bool { _message.pointee.has_a_sfixed32 != 0 }
+    public var hasASfixed32: Bool { _message.pointee.has_a_sfixed32 != 0 }
     /// Forgets `aSfixed32`; it then reads as its default.
-    @inlinable public mutating func clearASfixed32() { _mutableFields().pointee.has_a_sfixed32 = 0 }
+    public mutating func clearASfixed32() { _mutableFields().pointee.has_a_sfixed32 = 0 }
 
-    @inlinable public var aSfixed64: Int64 {
+    public var aSfixed64: Int64 {
         get { _message.pointee.has_a_sfixed64 != 0 ? _message.pointee.a_sfixed64 : 0 }
         set {
             let fields = _mutableFields()
@@ -222,11 +222,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aSfixed64` is set.
-    @inlinable public var hasASfixed64: Bool { _message.pointee.has_a_sfixed64 != 0 }
+    public var hasASfixed64: Bool { _message.pointee.has_a_sfixed64 != 0 }
     /// Forgets `aSfixed64`; it then reads as its default.
-    @inlinable public mutating func clearASfixed64() { _mutableFields().pointee.has_a_sfixed64 = 0 }
+    public mutating func clearASfixed64() { _mutableFields().pointee.has_a_sfixed64 = 0 }
 
-    @inlinable public var aBool: Bool {
+    public var aBool: Bool {
         get { _message.pointee.has_a_bool != 0 ? _message.pointee.a_bool != 0 : false }
         set {
             let fields = _mutableFields()
@@ -235,39 +235,39 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aBool` is set.
-    @inlinable public var hasABool: Bool { _message.pointee.has_a_bool != 0 }
+    public var hasABool: Bool { _message.pointee.has_a_bool != 0 }
     /// Forgets `aBool`; it then reads as its default.
-    @inlinable public mutating func clearABool() { _mutableFields().pointee.has_a_bool = 0 }
+    public mutating func clearABool() { _mutableFields().pointee.has_a_bool = 0 }
 
-    @inlinable public var aString: String {
+    public var aString: String {
         get { _message.pointee.has_a_string != 0 ? _message.string(_message.pointee.a_string) : "" }
         set { _message.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether `aString` is set.
-    @inlinable public var hasAString: Bool { _message.pointee.has_a_string != 0 }
+    public var hasAString: Bool { _message.pointee.has_a_string != 0 }
     /// Forgets `aString`; it then reads as its default.
-    @inlinable public mutating func clearAString() { _mutableFields().pointee.has_a_string = 0 }
+    public mutating func clearAString() { _mutableFields().pointee.has_a_string = 0 }
     /// Calls `body` with the text of `aString`, without a copy.
-    @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_a_string != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.a_string, body)
     }
 
-    @inlinable public var aBytes: [Swift.UInt8] {
+    public var aBytes: [Swift.UInt8] {
         get { _message.pointee.has_a_bytes != 0 ? _message.bytes(_message.pointee.a_bytes) : [] }
         set { _message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `aBytes` is set.
-    @inlinable public var hasABytes: Bool { _message.pointee.has_a_bytes != 0 }
+    public var hasABytes: Bool { _message.pointee.has_a_bytes != 0 }
     /// Forgets `aBytes`; it then reads as its default.
-    @inlinable public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes = 0 }
+    public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes = 0 }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
-    @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_a_bytes != 0 else { return try body([Swift.UInt8]().span) }
         return try _message.withSpan(_message.pointee.a_bytes, body)
     }
 
-    @inlinable public var aLevel: Test_Scalars_Proto2_Level {
+    public var aLevel: Test_Scalars_Proto2_Level {
         get { _message.pointee.has_a_level != 0 ? Test_Scalars_Proto2_Level._load(_message.pointee.a_level) : .middle }
         set {
             let fields = _mutableFields()
@@ -276,30 +276,30 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aLevel` is set.
-    @inlinable public var hasALevel: Bool { _message.pointee.has_a_level != 0 }
+    public var hasALevel: Bool { _message.pointee.has_a_level != 0 }
     /// Forgets `aLevel`; it then reads as its default.
-    @inlinable public mutating func clearALevel() { _mutableFields().pointee.has_a_level = 0 }
+    public mutating func clearALevel() { _mutableFields().pointee.has_a_level = 0 }
 
-    @inlinable public var aPoint: Test_Scalars_Proto2_Point {
+    public var aPoint: Test_Scalars_Proto2_Point {
         _read { yield Test_Scalars_Proto2_Point(_reading: _message.pointee.a_point, in: _message) }
         set { _message[message: 16, of: Self._table] = newValue }
-        _modify { yield &_message[message: 16, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 16, of: Self._table] }
     }
     /// Whether `aPoint` is set.
-    @inlinable public var hasAPoint: Bool { _message.pointee.a_point != nil }
+    public var hasAPoint: Bool { _message.pointee.a_point != nil }
     /// Forgets `aPoint`; it then reads as its default.
-    @inlinable public mutating func clearAPoint() { _mutableFields().pointee.a_point = nil }
+    public mutating func clearAPoint() { _mutableFields().pointee.a_point = nil }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Singular
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto2__singular__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto2__singular__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
-    @inlinable public var aDouble: Double {
+public struct Test_Scalars_Proto2_Required: LifelineMessages.Message {
+    public var aDouble: Double {
         get { _message.pointee.has_a_double != 0 ? _message.pointee.a_double : 0 }
         set {
             let fields = _mutableFields()
@@ -308,11 +308,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aDouble` is set.
-    @inlinable public var hasADouble: Bool { _message.pointee.has_a_double != 0 }
+    public var hasADouble: Bool { _message.pointee.has_a_double != 0 }
     /// Forgets `aDouble`; it then reads as its default.
-    @inlinable public mutating func clearADouble() { _mutableFields().pointee.has_a_double = 0 }
+    public mutating func clearADouble() { _mutableFields().pointee.has_a_double = 0 }
 
-    @inlinable public var aFloat: Float {
+    public var aFloat: Float {
         get { _message.pointee.has_a_float != 0 ? _message.pointee.a_float : 0 }
         set {
             let fields = _mutableFields()
@@ -321,11 +321,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aFloat` is set.
-    @inlinable public var hasAFloat: Bool { _message.pointee.has_a_float != 0 }
+    public var hasAFloat: Bool { _message.pointee.has_a_float != 0 }
     /// Forgets `aFloat`; it then reads as its default.
-    @inlinable public mutating func clearAFloat() { _mutableFields().pointee.has_a_float = 0 }
+    public mutating func clearAFloat() { _mutableFields().pointee.has_a_float = 0 }
 
-    @inlinable public var aInt32: Int32 {
+    public var aInt32: Int32 {
         get { _message.pointee.has_a_int32 != 0 ? _message.pointee.a_int32 : 0 }
         set {
             let fields = _mutableFields()
@@ -334,11 +334,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aInt32` is set.
-    @inlinable public var hasAInt32: Bool { _message.pointee.has_a_int32 != 0 }
+    public var hasAInt32: Bool { _message.pointee.has_a_int32 != 0 }
     /// Forgets `aInt32`; it then reads as its default.
-    @inlinable public mutating func clearAInt32() { _mutableFields().pointee.has_a_int32 = 0 }
+    public mutating func clearAInt32() { _mutableFields().pointee.has_a_int32 = 0 }
 
-    @inlinable public var aInt64: Int64 {
+    public var aInt64: Int64 {
         get { _message.pointee.has_a_int64 != 0 ? _message.pointee.a_int64 : 0 }
         set {
             let fields = _mutableFields()
@@ -347,11 +347,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aInt64` is set.
-    @inlinable public var hasAInt64: Bool { _message.pointee.has_a_int64 != 0 }
+    public var hasAInt64: Bool { _message.pointee.has_a_int64 != 0 }
     /// Forgets `aInt64`; it then reads as its default.
-    @inlinable public mutating func clearAInt64() { _mutableFields().pointee.has_a_int64 = 0 }
+    public mutating func clearAInt64() { _mutableFields().pointee.has_a_int64 = 0 }
 
-    @inlinable public var aUint32: UInt32 {
+    public var aUint32: UInt32 {
         get { _message.pointee.has_a_uint32 != 0 ? _message.pointee.a_uint32 : 0 }
         set {
             let fields = _mutableFields()
@@ -360,11 +360,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aUint32` is set.
-    @inlinable public var hasAUint32: Bool { _message.pointee.has_a_uint32 != 0 }
+    public var hasAUint32: Bool { _message.pointee.has_a_uint32 != 0 }
     /// Forgets `aUint32`; it then reads as its default.
-    @inlinable public mutating func clearAUint32() { _mutableFields().pointee.has_a_uint32 = 0 }
+    public mutating func clearAUint32() { _mutableFields().pointee.has_a_uint32 = 0 }
 
-    @inlinable public var aUint64: UInt64 {
+    public var aUint64: UInt64 {
         get { _message.pointee.has_a_uint64 != 0 ? _message.pointee.a_uint64 : 0 }
         set {
             let fields = _mutableFields()
@@ -373,11 +373,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aUint64` is set.
-    @inlinable public var hasAUint64: Bool { _message.pointee.has_a_uint64 != 0 }
+    public var hasAUint64: Bool { _message.pointee.has_a_uint64 != 0 }
     /// Forgets `aUint64`; it then reads as its default.
-    @inlinable public mutating func clearAUint64() { _mutableFields().pointee.has_a_uint64 = 0 }
+    public mutating func clearAUint64() { _mutableFields().pointee.has_a_uint64 = 0 }
 
-    @inlinable public var aSint32: Int32 {
+    public var aSint32: Int32 {
         get { _message.pointee.has_a_sint32 != 0 ? _message.pointee.a_sint32 : 0 }
         set {
             let fields = _mutableFields()
@@ -386,11 +386,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aSint32` is set.
-    @inlinable public var hasASint32: Bool { _message.pointee.has_a_sint32 != 0 }
+    public var hasASint32: Bool { _message.pointee.has_a_sint32 != 0 }
     /// Forgets `aSint32`; it then reads as its default.
-    @inlinable public mutating func clearASint32() { _mutableFields().pointee.has_a_sint32 = 0 }
+    public mutating func clearASint32() { _mutableFields().pointee.has_a_sint32 = 0 }
 
-    @inlinable public var aSint64: Int64 {
+    public var aSint64: Int64 {
         get { _message.pointee.has_a_sint64 != 0 ? _message.pointee.a_sint64 : 0 }
         set {
             let fields = _mutableFields()
@@ -399,11 +399,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aSint64` is set.
-    @inlinable public var hasASint64: Bool { _message.pointee.has_a_sint64 != 0 }
+    public var hasASint64: Bool { _message.pointee.has_a_sint64 != 0 }
     /// Forgets `aSint64`; it then reads as its default.
-    @inlinable public mutating func clearASint64() { _mutableFields().pointee.has_a_sint64 = 0 }
+    public mutating func clearASint64() { _mutableFields().pointee.has_a_sint64 = 0 }
 
-    @inlinable public var aFixed32: UInt32 {
+    public var aFixed32: UInt32 {
         get { _message.pointee.has_a_fixed32 != 0 ? _message.pointee.a_fixed32 : 0 }
         set {
             let fields = _mutableFields()
@@ -412,11 +412,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aFixed32` is set.
-    @inlinable public var hasAFixed32: Bool { _message.pointee.has_a_fixed32 != 0 }
+    public var hasAFixed32: Bool { _message.pointee.has_a_fixed32 != 0 }
     /// Forgets `aFixed32`; it then reads as its default.
-    @inlinable public mutating func clearAFixed32() { _mutableFields().pointee.has_a_fixed32 = 0 }
+    public mutating func clearAFixed32() { _mutableFields().pointee.has_a_fixed32 = 0 }
 
-    @inlinable public var aFixed64: UInt64 {
+    public var aFixed64: UInt64 {
         get { _message.pointee.has_a_fixed64 != 0 ? _message.pointee.a_fixed64 : 0 }
         set {
             let fields = _mutableFields()
@@ -425,11 +425,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aFixed64` is set.
-    @inlinable public var hasAFixed64: Bool { _message.pointee.has_a_fixed64 != 0 }
+    public var hasAFixed64: Bool { _message.pointee.has_a_fixed64 != 0 }
     /// Forgets `aFixed64`; it then reads as its default.
-    @inlinable public mutating func clearAFixed64() { _mutableFields().pointee.has_a_fixed64 = 0 }
+    public mutating func clearAFixed64() { _mutableFields().pointee.has_a_fixed64 = 0 }
 
-    @inlinable public var aSfixed32: Int32 {
+    public var aSfixed32: Int32 {
         get { _message.pointee.has_a_sfixed32 != 0 ? _message.pointee.a_sfixed32 : 0 }
         set {
             let fields = _mutableFields()
@@ -438,11 +438,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aSfixed32` is set.
-    @inlinable public var hasASfixed32: Bool { _message.pointee.has_a_sfixed32 != 0 }
+    public var hasASfixed32: Bool { _message.pointee.has_a_sfixed32 != 0 }
     /// Forgets `aSfixed32`; it then reads as its default.
-    @inlinable public mutating func clearASfixed32() { _mutableFields().pointee.has_a_sfixed32 = 0 }
+    public mutating func clearASfixed32() { _mutableFields().pointee.has_a_sfixed32 = 0 }
 
-    @inlinable public var aSfixed64: Int64 {
+    public var aSfixed64: Int64 {
         get { _message.pointee.has_a_sfixed64 != 0 ? _message.pointee.a_sfixed64 : 0 }
         set {
             let fields = _mutableFields()
@@ -451,11 +451,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aSfixed64` is set.
-    @inlinable public var hasASfixed64: Bool { _message.pointee.has_a_sfixed64 != 0 }
+    public var hasASfixed64: Bool { _message.pointee.has_a_sfixed64 != 0 }
     /// Forgets `aSfixed64`; it then reads as its default.
-    @inlinable public mutating func clearASfixed64() { _mutableFields().pointee.has_a_sfixed64 = 0 }
+    public mutating func clearASfixed64() { _mutableFields().pointee.has_a_sfixed64 = 0 }
 
-    @inlinable public var aBool: Bool {
+    public var aBool: Bool {
         get { _message.pointee.has_a_bool != 0 ? _message.pointee.a_bool != 0 : false }
         set {
             let fields = _mutableFields()
@@ -464,39 +464,39 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aBool` is set.
-    @inlinable public var hasABool: Bool { _message.pointee.has_a_bool != 0 }
+    public var hasABool: Bool { _message.pointee.has_a_bool != 0 }
     /// Forgets `aBool`; it then reads as its default.
-    @inlinable public mutating func clearABool() { _mutableFields().pointee.has_a_bool = 0 }
+    public mutating func clearABool() { _mutableFields().pointee.has_a_bool = 0 }
 
-    @inlinable public var aString: String {
+    public var aString: String {
         get { _message.pointee.has_a_string != 0 ? _message.string(_message.pointee.a_string) : "" }
         set { _message.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether `aString` is set.
-    @inlinable public var hasAString: Bool { _message.pointee.has_a_string != 0 }
+    public var hasAString: Bool { _message.pointee.has_a_string != 0 }
     /// Forgets `aString`; it then reads as its default.
-    @inlinable public mutating func clearAString() { _mutableFields().pointee.has_a_string = 0 }
+    public mutating func clearAString() { _mutableFields().pointee.has_a_string = 0 }
     /// Calls `body` with the text of `aString`, without a copy.
-    @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_a_string != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.a_string, body)
     }
 
-    @inlinable public var aBytes: [Swift.UInt8] {
+    public var aBytes: [Swift.UInt8] {
         get { _message.pointee.has_a_bytes != 0 ? _message.bytes(_message.pointee.a_bytes) : [] }
         set { _message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `aBytes` is set.
-    @inlinable public var hasABytes: Bool { _message.pointee.has_a_bytes != 0 }
+    public var hasABytes: Bool { _message.pointee.has_a_bytes != 0 }
     /// Forgets `aBytes`; it then reads as its default.
-    @inlinable public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes = 0 }
+    public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes = 0 }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
-    @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_a_bytes != 0 else { return try body([Swift.UInt8]().span) }
         return try _message.withSpan(_message.pointee.a_bytes, body)
     }
 
-    @inlinable public var aLevel: Test_Scalars_Proto2_Level {
+    public var aLevel: Test_Scalars_Proto2_Level {
         get { _message.pointee.has_a_level != 0 ? Test_Scalars_Proto2_Level._load(_message.pointee.a_level) : .middle }
         set {
             let fields = _mutableFields()
@@ -505,58 +505,58 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `aLevel` is set.
-    @inlinable public var hasALevel: Bool { _message.pointee.has_a_level != 0 }
+    public var hasALevel: Bool { _message.pointee.has_a_level != 0 }
     /// Forgets `aLevel`; it then reads as its default.
-    @inlinable public mutating func clearALevel() { _mutableFields().pointee.has_a_level = 0 }
+    public mutating func clearALevel() { _mutableFields().pointee.has_a_level = 0 }
 
-    @inlinable public var aPoint: Test_Scalars_Proto2_Point {
+    public var aPoint: Test_Scalars_Proto2_Point {
         _read { yield Test_Scalars_Proto2_Point(_reading: _message.pointee.a_point, in: _message) }
         set { _message[message: 16, of: Self._table] = newValue }
-        _modify { yield &_message[message: 16, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 16, of: Self._table] }
     }
     /// Whether `aPoint` is set.
-    @inlinable public var hasAPoint: Bool { _message.pointee.a_point != nil }
+    public var hasAPoint: Bool { _message.pointee.a_point != nil }
     /// Forgets `aPoint`; it then reads as its default.
-    @inlinable public mutating func clearAPoint() { _mutableFields().pointee.a_point = nil }
+    public mutating func clearAPoint() { _mutableFields().pointee.a_point = nil }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Required
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto2__required__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto2__required__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Scalars_Proto2_RequiredBelow: LifelineMessages.Message {
-    @inlinable public var one: Test_Scalars_Proto2_Required {
+public struct Test_Scalars_Proto2_RequiredBelow: LifelineMessages.Message {
+    public var one: Test_Scalars_Proto2_Required {
         _read { yield Test_Scalars_Proto2_Required(_reading: _message.pointee.one, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `one` is set.
-    @inlinable public var hasOne: Bool { _message.pointee.one != nil }
+    public var hasOne: Bool { _message.pointee.one != nil }
     /// Forgets `one`; it then reads as its default.
-    @inlinable public mutating func clearOne() { _mutableFields().pointee.one = nil }
+    public mutating func clearOne() { _mutableFields().pointee.one = nil }
 
-    @inlinable public var many: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Required> {
+    public var many: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Required> {
         _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Required>(_in: _message, _message.pointee.many, count: _message.pointee.n_many) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var mapped: LifelineMessages.MapField<String, Test_Scalars_Proto2_Required> {
+    public var mapped: LifelineMessages.MapField<String, Test_Scalars_Proto2_Required> {
         _read { yield LifelineMessages.MapField<String, Test_Scalars_Proto2_Required>(_in: _message, entries: _message.pointee.mapped, count: _message.pointee.n_mapped) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var chosen: Test_Scalars_Proto2_Required {
+    public var chosen: Test_Scalars_Proto2_Required {
         _read { yield Test_Scalars_Proto2_Required(_reading: _message.pointee.choice_case.rawValue == 4 ? _message.pointee.chosen : nil, in: _message) }
         set { _message[message: 3, of: Self._table] = newValue }
-        _modify { yield &_message[message: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
     }
 
-    @inlinable public var number: Int32 {
+    public var number: Int32 {
         get { _message.pointee.choice_case.rawValue == 5 ? _message.pointee.number : 0 }
         set {
             let fields = _mutableFields()
@@ -565,7 +565,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var choice: OneOf_Choice? {
+    public var choice: OneOf_Choice? {
         get {
             switch _message.pointee.choice_case.rawValue {
             case 4: .chosen(Test_Scalars_Proto2_Required(_reading: _message.pointee.chosen, in: _message))
@@ -583,235 +583,235 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `choice` can hold.
-    @frozen public enum OneOf_Choice: Hashable, Sendable {
+    public enum OneOf_Choice: Hashable, Sendable {
         case chosen(Test_Scalars_Proto2_Required)
         case number(Int32)
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__RequiredBelow
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto2__required_below__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto2__required_below__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Scalars_Proto2_Unpacked: LifelineMessages.Message {
-    @inlinable public var someDouble: LifelineMessages.RepeatedField<Double> {
+public struct Test_Scalars_Proto2_Unpacked: LifelineMessages.Message {
+    public var someDouble: LifelineMessages.RepeatedField<Double> {
         _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.some_double, count: _message.pointee.n_some_double) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    @inlinable public var someFloat: LifelineMessages.RepeatedField<Float> {
+    public var someFloat: LifelineMessages.RepeatedField<Float> {
         _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.some_float, count: _message.pointee.n_some_float) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var someInt32: LifelineMessages.RepeatedField<Int32> {
+    public var someInt32: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var someInt64: LifelineMessages.RepeatedField<Int64> {
+    public var someInt64: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    @inlinable public var someUint32: LifelineMessages.RepeatedField<UInt32> {
+    public var someUint32: LifelineMessages.RepeatedField<UInt32> {
         _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var someUint64: LifelineMessages.RepeatedField<UInt64> {
+    public var someUint64: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
-    @inlinable public var someSint32: LifelineMessages.RepeatedField<Int32> {
+    public var someSint32: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
         set { _message[collection: 6, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
-    @inlinable public var someSint64: LifelineMessages.RepeatedField<Int64> {
+    public var someSint64: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
         set { _message[collection: 7, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 7, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
-    @inlinable public var someFixed32: LifelineMessages.RepeatedField<UInt32> {
+    public var someFixed32: LifelineMessages.RepeatedField<UInt32> {
         _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
         set { _message[collection: 8, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 8, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
-    @inlinable public var someFixed64: LifelineMessages.RepeatedField<UInt64> {
+    public var someFixed64: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
         set { _message[collection: 9, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 9, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
-    @inlinable public var someSfixed32: LifelineMessages.RepeatedField<Int32> {
+    public var someSfixed32: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
         set { _message[collection: 10, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 10, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
-    @inlinable public var someSfixed64: LifelineMessages.RepeatedField<Int64> {
+    public var someSfixed64: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
         set { _message[collection: 11, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 11, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
     }
 
-    @inlinable public var someBool: LifelineMessages.RepeatedField<Bool> {
+    public var someBool: LifelineMessages.RepeatedField<Bool> {
         _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
         set { _message[collection: 12, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 12, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 12, of: Self._table] }
     }
 
-    @inlinable public var someString: LifelineMessages.RepeatedField<String> {
+    public var someString: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.some_string, count: _message.pointee.n_some_string) }
         set { _message[collection: 13, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 13, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
-    @inlinable public var someBytes: LifelineMessages.RepeatedField<[Swift.UInt8]> {
+    public var someBytes: LifelineMessages.RepeatedField<[Swift.UInt8]> {
         _read { yield LifelineMessages.RepeatedField<[Swift.UInt8]>(_in: _message, _message.pointee.some_bytes, count: _message.pointee.n_some_bytes) }
         set { _message[collection: 14, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 14, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 14, of: Self._table] }
     }
 
-    @inlinable public var someLevel: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level> {
+    public var someLevel: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level> {
         _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level>(_in: _message, _message.pointee.some_level, count: _message.pointee.n_some_level) }
         set { _message[collection: 15, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 15, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 15, of: Self._table] }
     }
 
-    @inlinable public var somePoint: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Point> {
+    public var somePoint: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Point> {
         _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Point>(_in: _message, _message.pointee.some_point, count: _message.pointee.n_some_point) }
         set { _message[collection: 16, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 16, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 16, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Unpacked
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto2__unpacked__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto2__unpacked__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Scalars_Proto2_Packed: LifelineMessages.Message {
-    @inlinable public var someDouble: LifelineMessages.RepeatedField<Double> {
+public struct Test_Scalars_Proto2_Packed: LifelineMessages.Message {
+    public var someDouble: LifelineMessages.RepeatedField<Double> {
         _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.some_double, count: _message.pointee.n_some_double) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    @inlinable public var someFloat: LifelineMessages.RepeatedField<Float> {
+    public var someFloat: LifelineMessages.RepeatedField<Float> {
         _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.some_float, count: _message.pointee.n_some_float) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var someInt32: LifelineMessages.RepeatedField<Int32> {
+    public var someInt32: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var someInt64: LifelineMessages.RepeatedField<Int64> {
+    public var someInt64: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    @inlinable public var someUint32: LifelineMessages.RepeatedField<UInt32> {
+    public var someUint32: LifelineMessages.RepeatedField<UInt32> {
         _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var someUint64: LifelineMessages.RepeatedField<UInt64> {
+    public var someUint64: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
-    @inlinable public var someSint32: LifelineMessages.RepeatedField<Int32> {
+    public var someSint32: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
         set { _message[collection: 6, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
-    @inlinable public var someSint64: LifelineMessages.RepeatedField<Int64> {
+    public var someSint64: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
         set { _message[collection: 7, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 7, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
-    @inlinable public var someFixed32: LifelineMessages.RepeatedField<UInt32> {
+    public var someFixed32: LifelineMessages.RepeatedField<UInt32> {
         _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
         set { _message[collection: 8, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 8, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
-    @inlinable public var someFixed64: LifelineMessages.RepeatedField<UInt64> {
+    public var someFixed64: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
         set { _message[collection: 9, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 9, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
-    @inlinable public var someSfixed32: LifelineMessages.RepeatedField<Int32> {
+    public var someSfixed32: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
         set { _message[collection: 10, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 10, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
-    @inlinable public var someSfixed64: LifelineMessages.RepeatedField<Int64> {
+    public var someSfixed64: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
         set { _message[collection: 11, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 11, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
     }
 
-    @inlinable public var someBool: LifelineMessages.RepeatedField<Bool> {
+    public var someBool: LifelineMessages.RepeatedField<Bool> {
         _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
         set { _message[collection: 12, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 12, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 12, of: Self._table] }
     }
 
-    @inlinable public var someLevel: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level> {
+    public var someLevel: LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level> {
         _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto2_Level>(_in: _message, _message.pointee.some_level, count: _message.pointee.n_some_level) }
         set { _message[collection: 13, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 13, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Packed
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto2__packed__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto2__packed__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Scalars_Proto2_Choice: LifelineMessages.Message {
-    @inlinable public var firstIsBytes: [Swift.UInt8] {
+public struct Test_Scalars_Proto2_Choice: LifelineMessages.Message {
+    public var firstIsBytes: [Swift.UInt8] {
         get { _message.pointee.value_case.rawValue == 1 ? _message.bytes(_message.pointee.first_is_bytes) : [] }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `firstIsBytes`, without a copy.
-    @inlinable public func withFirstIsBytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withFirstIsBytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.value_case.rawValue == 1 else { return try body([Swift.UInt8]().span) }
         return try _message.withSpan(_message.pointee.first_is_bytes, body)
     }
 
-    @inlinable public var aDouble: Double {
+    public var aDouble: Double {
         get { _message.pointee.value_case.rawValue == 2 ? _message.pointee.a_double : 0 }
         set {
             let fields = _mutableFields()
@@ -820,7 +820,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aFloat: Float {
+    public var aFloat: Float {
         get { _message.pointee.value_case.rawValue == 3 ? _message.pointee.a_float : 0 }
         set {
             let fields = _mutableFields()
@@ -829,7 +829,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aInt32: Int32 {
+    public var aInt32: Int32 {
         get { _message.pointee.value_case.rawValue == 4 ? _message.pointee.a_int32 : 0 }
         set {
             let fields = _mutableFields()
@@ -838,7 +838,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aInt64: Int64 {
+    public var aInt64: Int64 {
         get { _message.pointee.value_case.rawValue == 5 ? _message.pointee.a_int64 : 0 }
         set {
             let fields = _mutableFields()
@@ -847,7 +847,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aUint32: UInt32 {
+    public var aUint32: UInt32 {
         get { _message.pointee.value_case.rawValue == 6 ? _message.pointee.a_uint32 : 0 }
         set {
             let fields = _mutableFields()
@@ -856,7 +856,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aUint64: UInt64 {
+    public var aUint64: UInt64 {
         get { _message.pointee.value_case.rawValue == 7 ? _message.pointee.a_uint64 : 0 }
         set {
             let fields = _mutableFields()
@@ -865,7 +865,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aSint32: Int32 {
+    public var aSint32: Int32 {
         get { _message.pointee.value_case.rawValue == 8 ? _message.pointee.a_sint32 : 0 }
         set {
             let fields = _mutableFields()
@@ -874,7 +874,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aSint64: Int64 {
+    public var aSint64: Int64 {
         get { _message.pointee.value_case.rawValue == 9 ? _message.pointee.a_sint64 : 0 }
         set {
             let fields = _mutableFields()
@@ -883,7 +883,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aFixed32: UInt32 {
+    public var aFixed32: UInt32 {
         get { _message.pointee.value_case.rawValue == 10 ? _message.pointee.a_fixed32 : 0 }
         set {
             let fields = _mutableFields()
@@ -892,7 +892,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aFixed64: UInt64 {
+    public var aFixed64: UInt64 {
         get { _message.pointee.value_case.rawValue == 11 ? _message.pointee.a_fixed64 : 0 }
         set {
             let fields = _mutableFields()
@@ -901,7 +901,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aSfixed32: Int32 {
+    public var aSfixed32: Int32 {
         get { _message.pointee.value_case.rawValue == 12 ? _message.pointee.a_sfixed32 : 0 }
         set {
             let fields = _mutableFields()
@@ -910,7 +910,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aSfixed64: Int64 {
+    public var aSfixed64: Int64 {
         get { _message.pointee.value_case.rawValue == 13 ? _message.pointee.a_sfixed64 : 0 }
         set {
             let fields = _mutableFields()
@@ -919,7 +919,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aBool: Bool {
+    public var aBool: Bool {
         get { _message.pointee.value_case.rawValue == 14 ? _message.pointee.a_bool != 0 : false }
         set {
             let fields = _mutableFields()
@@ -928,27 +928,27 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aString: String {
+    public var aString: String {
         get { _message.pointee.value_case.rawValue == 15 ? _message.string(_message.pointee.a_string) : "" }
         set { _message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Calls `body` with the text of `aString`, without a copy.
-    @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withAStringUTF8Span<Result: ~Copyable, Failure: Swift.Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.value_case.rawValue == 15 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.a_string, body)
     }
 
-    @inlinable public var aBytes: [Swift.UInt8] {
+    public var aBytes: [Swift.UInt8] {
         get { _message.pointee.value_case.rawValue == 16 ? _message.bytes(_message.pointee.a_bytes) : [] }
         set { _message.assign(newValue, to: 15, of: Self._table) }
     }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
-    @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withABytesSpan<Result: ~Copyable, Failure: Swift.Error>(_ body: (Span<Swift.UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.value_case.rawValue == 16 else { return try body([Swift.UInt8]().span) }
         return try _message.withSpan(_message.pointee.a_bytes, body)
     }
 
-    @inlinable public var aLevel: Test_Scalars_Proto2_Level {
+    public var aLevel: Test_Scalars_Proto2_Level {
         get { _message.pointee.value_case.rawValue == 17 ? Test_Scalars_Proto2_Level._load(_message.pointee.a_level) : .middle }
         set {
             let fields = _mutableFields()
@@ -957,13 +957,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var aPoint: Test_Scalars_Proto2_Point {
+    public var aPoint: Test_Scalars_Proto2_Point {
         _read { yield Test_Scalars_Proto2_Point(_reading: _message.pointee.value_case.rawValue == 18 ? _message.pointee.a_point : nil, in: _message) }
         set { _message[message: 17, of: Self._table] = newValue }
-        _modify { yield &_message[message: 17, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 17, of: Self._table] }
     }
 
-    @inlinable public var value: OneOf_Value? {
+    public var value: OneOf_Value? {
         get {
             switch _message.pointee.value_case.rawValue {
             case 1: .firstIsBytes(self.firstIsBytes)
@@ -1013,7 +1013,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `value` can hold.
-    @frozen public enum OneOf_Value: Hashable, Sendable {
+    public enum OneOf_Value: Hashable, Sendable {
         case firstIsBytes([Swift.UInt8])
         case aDouble(Double)
         case aFloat(Float)
@@ -1035,121 +1035,121 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Choice
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto2__choice__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto2__choice__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Scalars_Proto2_Maps: LifelineMessages.Message {
-    @inlinable public var byDouble: LifelineMessages.MapField<String, Double> {
+public struct Test_Scalars_Proto2_Maps: LifelineMessages.Message {
+    public var byDouble: LifelineMessages.MapField<String, Double> {
         _read { yield LifelineMessages.MapField<String, Double>(_in: _message, entries: _message.pointee.by_double, count: _message.pointee.n_by_double) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    @inlinable public var byFloat: LifelineMessages.MapField<String, Float> {
+    public var byFloat: LifelineMessages.MapField<String, Float> {
         _read { yield LifelineMessages.MapField<String, Float>(_in: _message, entries: _message.pointee.by_float, count: _message.pointee.n_by_float) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var byInt32: LifelineMessages.MapField<String, Int32> {
+    public var byInt32: LifelineMessages.MapField<String, Int32> {
         _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.by_int32, count: _message.pointee.n_by_int32) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var byInt64: LifelineMessages.MapField<String, Int64> {
+    public var byInt64: LifelineMessages.MapField<String, Int64> {
         _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.pointee.by_int64, count: _message.pointee.n_by_int64) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    @inlinable public var byUint32: LifelineMessages.MapField<String, UInt32> {
+    public var byUint32: LifelineMessages.MapField<String, UInt32> {
         _read { yield LifelineMessages.MapField<String, UInt32>(_in: _message, entries: _message.pointee.by_uint32, count: _message.pointee.n_by_uint32) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var byUint64: LifelineMessages.MapField<String, UInt64> {
+    public var byUint64: LifelineMessages.MapField<String, UInt64> {
         _read { yield LifelineMessages.MapField<String, UInt64>(_in: _message, entries: _message.pointee.by_uint64, count: _message.pointee.n_by_uint64) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
-    @inlinable public var bySint32: LifelineMessages.MapField<String, Int32> {
+    public var bySint32: LifelineMessages.MapField<String, Int32> {
         _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.by_sint32, count: _message.pointee.n_by_sint32) }
         set { _message[collection: 6, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
-    @inlinable public var bySint64: LifelineMessages.MapField<String, Int64> {
+    public var bySint64: LifelineMessages.MapField<String, Int64> {
         _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.pointee.by_sint64, count: _message.pointee.n_by_sint64) }
         set { _message[collection: 7, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 7, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
-    @inlinable public var byFixed32: LifelineMessages.MapField<String, UInt32> {
+    public var byFixed32: LifelineMessages.MapField<String, UInt32> {
         _read { yield LifelineMessages.MapField<String, UInt32>(_in: _message, entries: _message.pointee.by_fixed32, count: _message.pointee.n_by_fixed32) }
         set { _message[collection: 8, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 8, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
-    @inlinable public var byFixed64: LifelineMessages.MapField<String, UInt64> {
+    public var byFixed64: LifelineMessages.MapField<String, UInt64> {
         _read { yield LifelineMessages.MapField<String, UInt64>(_in: _message, entries: _message.pointee.by_fixed64, count: _message.pointee.n_by_fixed64) }
         set { _message[collection: 9, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 9, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
-    @inlinable public var bySfixed32: LifelineMessages.MapField<String, Int32> {
+    public var bySfixed32: LifelineMessages.MapField<String, Int32> {
         _read { yield LifelineMessages.MapField<String, Int32>(_in: _message, entries: _message.pointee.by_sfixed32, count: _message.pointee.n_by_sfixed32) }
         set { _message[collection: 10, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 10, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
-    @inlinable public var bySfixed64: LifelineMessages.MapField<String, Int64> {
+    public var bySfixed64: LifelineMessages.MapField<String, Int64> {
         _read { yield LifelineMessages.MapField<String, Int64>(_in: _message, entries: _message.pointee.by_sfixed64, count: _message.pointee.n_by_sfixed64) }
         set { _message[collection: 11, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 11, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
     }
 
-    @inlinable public var byBool: LifelineMessages.MapField<String, Bool> {
+    public var byBool: LifelineMessages.MapField<String, Bool> {
         _read { yield LifelineMessages.MapField<String, Bool>(_in: _message, entries: _message.pointee.by_bool, count: _message.pointee.n_by_bool) }
         set { _message[collection: 12, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 12, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 12, of: Self._table] }
     }
 
-    @inlinable public var byString: LifelineMessages.MapField<String, String> {
+    public var byString: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.by_string, count: _message.pointee.n_by_string) }
         set { _message[collection: 13, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 13, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
-    @inlinable public var byBytes: LifelineMessages.MapField<String, [Swift.UInt8]> {
+    public var byBytes: LifelineMessages.MapField<String, [Swift.UInt8]> {
         _read { yield LifelineMessages.MapField<String, [Swift.UInt8]>(_in: _message, entries: _message.pointee.by_bytes, count: _message.pointee.n_by_bytes) }
         set { _message[collection: 14, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 14, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 14, of: Self._table] }
     }
 
-    @inlinable public var byLevel: LifelineMessages.MapField<String, Test_Scalars_Proto2_Level> {
+    public var byLevel: LifelineMessages.MapField<String, Test_Scalars_Proto2_Level> {
         _read { yield LifelineMessages.MapField<String, Test_Scalars_Proto2_Level>(_in: _message, entries: _message.pointee.by_level, count: _message.pointee.n_by_level) }
         set { _message[collection: 15, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 15, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 15, of: Self._table] }
     }
 
-    @inlinable public var byPoint: LifelineMessages.MapField<String, Test_Scalars_Proto2_Point> {
+    public var byPoint: LifelineMessages.MapField<String, Test_Scalars_Proto2_Point> {
         _read { yield LifelineMessages.MapField<String, Test_Scalars_Proto2_Point>(_in: _message, entries: _message.pointee.by_point, count: _message.pointee.n_by_point) }
         set { _message[collection: 16, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 16, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 16, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto2__Maps
-    @inlinable public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto2__maps__get_table() }
+    public static var _table: Swift.UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto2__maps__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 

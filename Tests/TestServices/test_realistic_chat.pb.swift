@@ -8,87 +8,87 @@ public import LifelineWellKnownTypes
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Test_Realistic_Chat_Person: LifelineMessages.Message {
-    @inlinable public var id: String {
+public struct Test_Realistic_Chat_Person: LifelineMessages.Message {
+    public var id: String {
         get { _message.string(_message.pointee.id) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `id`, without a copy.
-    @inlinable public func withIDUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withIDUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.id, body)
     }
 
-    @inlinable public var displayName: String {
+    public var displayName: String {
         get { _message.string(_message.pointee.display_name) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `displayName`, without a copy.
-    @inlinable public func withDisplayNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withDisplayNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.display_name, body)
     }
 
-    @inlinable public var avatar: Google_Protobuf_StringValue {
+    public var avatar: Google_Protobuf_StringValue {
         _read { yield Google_Protobuf_StringValue(_reading: _message.pointee.avatar, in: _message) }
         set { _message[message: 2, of: Self._table] = newValue }
-        _modify { yield &_message[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `avatar` is set.
-    @inlinable public var hasAvatar: Bool { _message.pointee.avatar != nil }
+    public var hasAvatar: Bool { _message.pointee.avatar != nil }
     /// Forgets `avatar`; it then reads as its default.
-    @inlinable public mutating func clearAvatar() { _mutableFields().pointee.avatar = nil }
+    public mutating func clearAvatar() { _mutableFields().pointee.avatar = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Chat__Person
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__chat__person__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__chat__person__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Chat_Line: LifelineMessages.Message {
-    @inlinable public var number: UInt64 {
+public struct Test_Realistic_Chat_Line: LifelineMessages.Message {
+    public var number: UInt64 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
-    @inlinable public var author: Test_Realistic_Chat_Person {
+    public var author: Test_Realistic_Chat_Person {
         _read { yield Test_Realistic_Chat_Person(_reading: _message.pointee.author, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `author` is set.
-    @inlinable public var hasAuthor: Bool { _message.pointee.author != nil }
+    public var hasAuthor: Bool { _message.pointee.author != nil }
     /// Forgets `author`; it then reads as its default.
-    @inlinable public mutating func clearAuthor() { _mutableFields().pointee.author = nil }
+    public mutating func clearAuthor() { _mutableFields().pointee.author = nil }
 
-    @inlinable public var time: Google_Protobuf_Timestamp {
+    public var time: Google_Protobuf_Timestamp {
         _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.time, in: _message) }
         set { _message[message: 2, of: Self._table] = newValue }
-        _modify { yield &_message[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `time` is set.
-    @inlinable public var hasTime: Bool { _message.pointee.time != nil }
+    public var hasTime: Bool { _message.pointee.time != nil }
     /// Forgets `time`; it then reads as its default.
-    @inlinable public mutating func clearTime() { _mutableFields().pointee.time = nil }
+    public mutating func clearTime() { _mutableFields().pointee.time = nil }
 
-    @inlinable public var text: String {
+    public var text: String {
         get { _message.pointee.content_case.rawValue == 4 ? _message.string(_message.pointee.text) : "" }
         set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
-    @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.content_case.rawValue == 4 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.text, body)
     }
 
-    @inlinable public var picture: Test_Realistic_Chat_Line.Picture {
+    public var picture: Test_Realistic_Chat_Line.Picture {
         _read { yield Test_Realistic_Chat_Line.Picture(_reading: _message.pointee.content_case.rawValue == 5 ? _message.pointee.picture : nil, in: _message) }
         set { _message[message: 4, of: Self._table] = newValue }
-        _modify { yield &_message[message: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
     }
 
     /// The number of the line that this one deletes.
-    @inlinable public var deletion: UInt64 {
+    public var deletion: UInt64 {
         get { _message.pointee.content_case.rawValue == 6 ? _message.pointee.deletion : 0 }
         set {
             let fields = _mutableFields()
@@ -97,13 +97,13 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var attachments: LifelineMessages.RepeatedField<Google_Protobuf_Any> {
+    public var attachments: LifelineMessages.RepeatedField<Google_Protobuf_Any> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Any>(_in: _message, _message.pointee.attachments, count: _message.pointee.n_attachments) }
         set { _message[collection: 6, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 6, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
-    @inlinable public var content: OneOf_Content? {
+    public var content: OneOf_Content? {
         get {
             switch _message.pointee.content_case.rawValue {
             case 4: .text(self.text)
@@ -123,148 +123,148 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `content` can hold.
-    @frozen public enum OneOf_Content: Hashable, Sendable {
+    public enum OneOf_Content: Hashable, Sendable {
         case text(String)
         case picture(Test_Realistic_Chat_Line.Picture)
         /// The number of the line that this one deletes.
         case deletion(UInt64)
     }
 
-    @frozen public struct Picture: LifelineMessages.Message {
-        @inlinable public var thumbnail: [UInt8] {
+    public struct Picture: LifelineMessages.Message {
+        public var thumbnail: [UInt8] {
             get { _message.bytes(_message.pointee.thumbnail) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the bytes of `thumbnail`, without a copy.
-        @inlinable public func withThumbnailSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withThumbnailSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withSpan(_message.pointee.thumbnail, body)
         }
 
-        @inlinable public var url: String {
+        public var url: String {
             get { _message.string(_message.pointee.url) }
             set { _message.assign(newValue, to: 1, of: Self._table) }
         }
         /// Calls `body` with the text of `url`, without a copy.
-        @inlinable public func withURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.url, body)
         }
 
-        @inlinable public var width: UInt32 {
+        public var width: UInt32 {
             get { _message.pointee.width }
             set { _mutableFields().pointee.width = newValue }
         }
 
-        @inlinable public var height: UInt32 {
+        public var height: UInt32 {
             get { _message.pointee.height }
             set { _mutableFields().pointee.height = newValue }
         }
 
         public typealias _Fields = CTestServices.Test__Realistic__Chat__Line__PictureX108bd0fb
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__chat__line__picture_x108bd0fb__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__chat__line__picture_x108bd0fb__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Chat__Line
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__chat__line__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__chat__line__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Chat_JoinRequest: LifelineMessages.Message {
-    @inlinable public var room: String {
+public struct Test_Realistic_Chat_JoinRequest: LifelineMessages.Message {
+    public var room: String {
         get { _message.string(_message.pointee.room) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `room`, without a copy.
-    @inlinable public func withRoomUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withRoomUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.room, body)
     }
 
-    @inlinable public var person: Test_Realistic_Chat_Person {
+    public var person: Test_Realistic_Chat_Person {
         _read { yield Test_Realistic_Chat_Person(_reading: _message.pointee.person, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `person` is set.
-    @inlinable public var hasPerson: Bool { _message.pointee.person != nil }
+    public var hasPerson: Bool { _message.pointee.person != nil }
     /// Forgets `person`; it then reads as its default.
-    @inlinable public mutating func clearPerson() { _mutableFields().pointee.person = nil }
+    public mutating func clearPerson() { _mutableFields().pointee.person = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Chat__JoinRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__chat__join_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__chat__join_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Chat_JoinReply: LifelineMessages.Message {
-    @inlinable public var present: LifelineMessages.RepeatedField<Test_Realistic_Chat_Person> {
+public struct Test_Realistic_Chat_JoinReply: LifelineMessages.Message {
+    public var present: LifelineMessages.RepeatedField<Test_Realistic_Chat_Person> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Chat_Person>(_in: _message, _message.pointee.present, count: _message.pointee.n_present) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    @inlinable public var lastNumber: UInt64 {
+    public var lastNumber: UInt64 {
         get { _message.pointee.last_number }
         set { _mutableFields().pointee.last_number = newValue }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Chat__JoinReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__chat__join_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__chat__join_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Chat_HistoryRequest: LifelineMessages.Message {
-    @inlinable public var room: String {
+public struct Test_Realistic_Chat_HistoryRequest: LifelineMessages.Message {
+    public var room: String {
         get { _message.string(_message.pointee.room) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `room`, without a copy.
-    @inlinable public func withRoomUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withRoomUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.room, body)
     }
 
     /// The first line.
-    @inlinable public var from: UInt64 {
+    public var from: UInt64 {
         get { _message.pointee.from }
         set { _mutableFields().pointee.from = newValue }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Chat__HistoryRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__chat__history_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__chat__history_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Chat_Signal: LifelineMessages.Message {
-    @inlinable public var room: String {
+public struct Test_Realistic_Chat_Signal: LifelineMessages.Message {
+    public var room: String {
         get { _message.string(_message.pointee.room) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `room`, without a copy.
-    @inlinable public func withRoomUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withRoomUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.room, body)
     }
 
-    @inlinable public var line: Test_Realistic_Chat_Line {
+    public var line: Test_Realistic_Chat_Line {
         _read { yield Test_Realistic_Chat_Line(_reading: _message.pointee.signal_case.rawValue == 2 ? _message.pointee.line : nil, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
 
     /// The number of the last line that the person has seen.
-    @inlinable public var seen: UInt64 {
+    public var seen: UInt64 {
         get { _message.pointee.signal_case.rawValue == 3 ? _message.pointee.seen : 0 }
         set {
             let fields = _mutableFields()
@@ -273,7 +273,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var signal: OneOf_Signal? {
+    public var signal: OneOf_Signal? {
         get {
             switch _message.pointee.signal_case.rawValue {
             case 2: .line(Test_Realistic_Chat_Line(_reading: _message.pointee.line, in: _message))
@@ -291,78 +291,78 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `signal` can hold.
-    @frozen public enum OneOf_Signal: Hashable, Sendable {
+    public enum OneOf_Signal: Hashable, Sendable {
         case line(Test_Realistic_Chat_Line)
         /// The number of the last line that the person has seen.
         case seen(UInt64)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Chat__Signal
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__chat__signal__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__chat__signal__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Chat_Typing: LifelineMessages.Message {
-    @inlinable public var room: String {
+public struct Test_Realistic_Chat_Typing: LifelineMessages.Message {
+    public var room: String {
         get { _message.string(_message.pointee.room) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `room`, without a copy.
-    @inlinable public func withRoomUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withRoomUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.room, body)
     }
 
-    @inlinable public var isTyping: Bool {
+    public var isTyping: Bool {
         get { _message.pointee.is_typing != 0 }
         set { _mutableFields().pointee.is_typing = newValue ? 1 : 0 }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Chat__Typing
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__chat__typing__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__chat__typing__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Chat_Presence: LifelineMessages.Message {
-    @inlinable public var room: String {
+public struct Test_Realistic_Chat_Presence: LifelineMessages.Message {
+    public var room: String {
         get { _message.string(_message.pointee.room) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `room`, without a copy.
-    @inlinable public func withRoomUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withRoomUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.room, body)
     }
 
-    @inlinable public var person: Test_Realistic_Chat_Person {
+    public var person: Test_Realistic_Chat_Person {
         _read { yield Test_Realistic_Chat_Person(_reading: _message.pointee.person, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `person` is set.
-    @inlinable public var hasPerson: Bool { _message.pointee.person != nil }
+    public var hasPerson: Bool { _message.pointee.person != nil }
     /// Forgets `person`; it then reads as its default.
-    @inlinable public mutating func clearPerson() { _mutableFields().pointee.person = nil }
+    public mutating func clearPerson() { _mutableFields().pointee.person = nil }
 
-    @inlinable public var change: Test_Realistic_Chat_Presence.Change {
+    public var change: Test_Realistic_Chat_Presence.Change {
         get { Test_Realistic_Chat_Presence.Change._load(_message.pointee.change) }
         set { _mutableFields().pointee.change = newValue._cValue }
     }
 
-    @frozen public enum Change: LifelineMessages.ProtobufEnum {
+    public enum Change: LifelineMessages.ProtobufEnum {
         case unspecified // = 0
         case joined // = 1
         case left // = 2
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .unspecified }
+        public init() { self = .unspecified }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unspecified
             case 1: self = .joined
@@ -371,7 +371,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .unspecified: 0
             case .joined: 1
@@ -384,11 +384,11 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Chat__Presence
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__chat__presence__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__chat__presence__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// A client of `test.realistic.chat.Chat`.

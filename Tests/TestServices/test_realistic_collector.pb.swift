@@ -7,18 +7,18 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Test_Realistic_Collector_Value: LifelineMessages.Message {
-    @inlinable public var stringValue: String {
+public struct Test_Realistic_Collector_Value: LifelineMessages.Message {
+    public var stringValue: String {
         get { _message.pointee.value_case.rawValue == 1 ? _message.string(_message.pointee.string_value) : "" }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `stringValue`, without a copy.
-    @inlinable public func withStringValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withStringValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.value_case.rawValue == 1 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.string_value, body)
     }
 
-    @inlinable public var boolValue: Bool {
+    public var boolValue: Bool {
         get { _message.pointee.value_case.rawValue == 2 ? _message.pointee.bool_value != 0 : false }
         set {
             let fields = _mutableFields()
@@ -27,7 +27,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var intValue: Int64 {
+    public var intValue: Int64 {
         get { _message.pointee.value_case.rawValue == 3 ? _message.pointee.int_value : 0 }
         set {
             let fields = _mutableFields()
@@ -36,7 +36,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var doubleValue: Double {
+    public var doubleValue: Double {
         get { _message.pointee.value_case.rawValue == 4 ? _message.pointee.double_value : 0 }
         set {
             let fields = _mutableFields()
@@ -45,29 +45,29 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var arrayValue: Test_Realistic_Collector_Values {
+    public var arrayValue: Test_Realistic_Collector_Values {
         _read { yield Test_Realistic_Collector_Values(_reading: _message.pointee.value_case.rawValue == 5 ? _message.pointee.array_value : nil, in: _message) }
         set { _message[message: 4, of: Self._table] = newValue }
-        _modify { yield &_message[message: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
     }
 
-    @inlinable public var mapValue: Test_Realistic_Collector_Attributes {
+    public var mapValue: Test_Realistic_Collector_Attributes {
         _read { yield Test_Realistic_Collector_Attributes(_reading: _message.pointee.value_case.rawValue == 6 ? _message.pointee.map_value : nil, in: _message) }
         set { _message[message: 5, of: Self._table] = newValue }
-        _modify { yield &_message[message: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
     }
 
-    @inlinable public var bytesValue: [UInt8] {
+    public var bytesValue: [UInt8] {
         get { _message.pointee.value_case.rawValue == 7 ? _message.bytes(_message.pointee.bytes_value) : [] }
         set { _message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Calls `body` with the bytes of `bytesValue`, without a copy.
-    @inlinable public func withBytesValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withBytesValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.value_case.rawValue == 7 else { return try body([UInt8]().span) }
         return try _message.withSpan(_message.pointee.bytes_value, body)
     }
 
-    @inlinable public var value: OneOf_Value? {
+    public var value: OneOf_Value? {
         get {
             switch _message.pointee.value_case.rawValue {
             case 1: .stringValue(self.stringValue)
@@ -95,7 +95,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `value` can hold.
-    @frozen public enum OneOf_Value: Hashable, Sendable {
+    public enum OneOf_Value: Hashable, Sendable {
         case stringValue(String)
         case boolValue(Bool)
         case intValue(Int64)
@@ -106,213 +106,213 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Value
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__value__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__value__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Collector_Values: LifelineMessages.Message {
-    @inlinable public var values: LifelineMessages.RepeatedField<Test_Realistic_Collector_Value> {
+public struct Test_Realistic_Collector_Values: LifelineMessages.Message {
+    public var values: LifelineMessages.RepeatedField<Test_Realistic_Collector_Value> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Value>(_in: _message, _message.pointee.values, count: _message.pointee.n_values) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Values
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__values__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__values__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Collector_Attributes: LifelineMessages.Message {
-    @inlinable public var attributes: LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute> {
+public struct Test_Realistic_Collector_Attributes: LifelineMessages.Message {
+    public var attributes: LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute>(_in: _message, _message.pointee.attributes, count: _message.pointee.n_attributes) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Attributes
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__attributes__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__attributes__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Collector_Attribute: LifelineMessages.Message {
-    @inlinable public var key: String {
+public struct Test_Realistic_Collector_Attribute: LifelineMessages.Message {
+    public var key: String {
         get { _message.string(_message.pointee.key) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `key`, without a copy.
-    @inlinable public func withKeyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withKeyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.key, body)
     }
 
-    @inlinable public var value: Test_Realistic_Collector_Value {
+    public var value: Test_Realistic_Collector_Value {
         _read { yield Test_Realistic_Collector_Value(_reading: _message.pointee.value, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _message.pointee.value != nil }
+    public var hasValue: Bool { _message.pointee.value != nil }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.value = nil }
+    public mutating func clearValue() { _mutableFields().pointee.value = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Attribute
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__attribute__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__attribute__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Collector_Resource: LifelineMessages.Message {
-    @inlinable public var attributes: LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute> {
+public struct Test_Realistic_Collector_Resource: LifelineMessages.Message {
+    public var attributes: LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute>(_in: _message, _message.pointee.attributes, count: _message.pointee.n_attributes) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    @inlinable public var droppedAttributesCount: UInt32 {
+    public var droppedAttributesCount: UInt32 {
         get { _message.pointee.dropped_attributes_count }
         set { _mutableFields().pointee.dropped_attributes_count = newValue }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Resource
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__resource__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__resource__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Collector_Scope: LifelineMessages.Message {
-    @inlinable public var name: String {
+public struct Test_Realistic_Collector_Scope: LifelineMessages.Message {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
-    @inlinable public var version: String {
+    public var version: String {
         get { _message.string(_message.pointee.version) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `version`, without a copy.
-    @inlinable public func withVersionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withVersionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.version, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Scope
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__scope__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__scope__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Collector_Span: LifelineMessages.Message {
-    @inlinable public var traceID: [UInt8] {
+public struct Test_Realistic_Collector_Span: LifelineMessages.Message {
+    public var traceID: [UInt8] {
         get { _message.bytes(_message.pointee.trace_id) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `traceID`, without a copy.
-    @inlinable public func withTraceIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTraceIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.trace_id, body)
     }
 
-    @inlinable public var spanID: [UInt8] {
+    public var spanID: [UInt8] {
         get { _message.bytes(_message.pointee.span_id) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `spanID`, without a copy.
-    @inlinable public func withSpanIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSpanIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.span_id, body)
     }
 
-    @inlinable public var traceState: String {
+    public var traceState: String {
         get { _message.string(_message.pointee.trace_state) }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `traceState`, without a copy.
-    @inlinable public func withTraceStateUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTraceStateUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.trace_state, body)
     }
 
-    @inlinable public var parentSpanID: [UInt8] {
+    public var parentSpanID: [UInt8] {
         get { _message.bytes(_message.pointee.parent_span_id) }
         set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the bytes of `parentSpanID`, without a copy.
-    @inlinable public func withParentSpanIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withParentSpanIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.parent_span_id, body)
     }
 
-    @inlinable public var name: String {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
-    @inlinable public var kind: Test_Realistic_Collector_Span.Kind {
+    public var kind: Test_Realistic_Collector_Span.Kind {
         get { Test_Realistic_Collector_Span.Kind._load(_message.pointee.kind) }
         set { _mutableFields().pointee.kind = newValue._cValue }
     }
 
-    @inlinable public var startTimeUnixNano: UInt64 {
+    public var startTimeUnixNano: UInt64 {
         get { _message.pointee.start_time_unix_nano }
         set { _mutableFields().pointee.start_time_unix_nano = newValue }
     }
 
-    @inlinable public var endTimeUnixNano: UInt64 {
+    public var endTimeUnixNano: UInt64 {
         get { _message.pointee.end_time_unix_nano }
         set { _mutableFields().pointee.end_time_unix_nano = newValue }
     }
 
-    @inlinable public var attributes: LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute> {
+    public var attributes: LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute>(_in: _message, _message.pointee.attributes, count: _message.pointee.n_attributes) }
         set { _message[collection: 8, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 8, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
-    @inlinable public var events: LifelineMessages.RepeatedField<Test_Realistic_Collector_Span.Event> {
+    public var events: LifelineMessages.RepeatedField<Test_Realistic_Collector_Span.Event> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Span.Event>(_in: _message, _message.pointee.events, count: _message.pointee.n_events) }
         set { _message[collection: 9, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 9, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
-    @inlinable public var links: LifelineMessages.RepeatedField<Test_Realistic_Collector_Span.Link> {
+    public var links: LifelineMessages.RepeatedField<Test_Realistic_Collector_Span.Link> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Span.Link>(_in: _message, _message.pointee.links, count: _message.pointee.n_links) }
         set { _message[collection: 10, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 10, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
-    @inlinable public var status: Test_Realistic_Collector_Status {
+    public var status: Test_Realistic_Collector_Status {
         _read { yield Test_Realistic_Collector_Status(_reading: _message.pointee.status, in: _message) }
         set { _message[message: 11, of: Self._table] = newValue }
-        _modify { yield &_message[message: 11, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 11, of: Self._table] }
     }
     /// Whether `status` is set.
-    @inlinable public var hasStatus: Bool { _message.pointee.status != nil }
+    public var hasStatus: Bool { _message.pointee.status != nil }
     /// Forgets `status`; it then reads as its default.
-    @inlinable public mutating func clearStatus() { _mutableFields().pointee.status = nil }
+    public mutating func clearStatus() { _mutableFields().pointee.status = nil }
 
-    @inlinable public var flags: UInt32 {
+    public var flags: UInt32 {
         get { _message.pointee.flags }
         set { _mutableFields().pointee.flags = newValue }
     }
 
-    @frozen public enum Kind: LifelineMessages.ProtobufEnum {
+    public enum Kind: LifelineMessages.ProtobufEnum {
         case unspecified // = 0
         case `internal` // = 1
         case server // = 2
@@ -320,9 +320,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .unspecified }
+        public init() { self = .unspecified }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unspecified
             case 1: self = .internal
@@ -332,7 +332,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .unspecified: 0
             case .internal: 1
@@ -345,95 +345,95 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         public static let allCases: [Self] = [.unspecified, .internal, .server, .client]
     }
 
-    @frozen public struct Event: LifelineMessages.Message {
-        @inlinable public var timeUnixNano: UInt64 {
+    public struct Event: LifelineMessages.Message {
+        public var timeUnixNano: UInt64 {
             get { _message.pointee.time_unix_nano }
             set { _mutableFields().pointee.time_unix_nano = newValue }
         }
 
-        @inlinable public var name: String {
+        public var name: String {
             get { _message.string(_message.pointee.name) }
             set { _message.assign(newValue, to: 1, of: Self._table) }
         }
         /// Calls `body` with the text of `name`, without a copy.
-        @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.name, body)
         }
 
-        @inlinable public var attributes: LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute> {
+        public var attributes: LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute> {
             _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute>(_in: _message, _message.pointee.attributes, count: _message.pointee.n_attributes) }
             set { _message[collection: 2, of: Self._table] = newValue }
-            _modify { yield &_message[collection: 2, of: Self._table] }
+            @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
         }
 
         public typealias _Fields = CTestServices.Test__Realistic__Collector__Span__EventX1d5e285a
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__span__event_x1d5e285a__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__span__event_x1d5e285a__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct Link: LifelineMessages.Message {
-        @inlinable public var traceID: [UInt8] {
+    public struct Link: LifelineMessages.Message {
+        public var traceID: [UInt8] {
             get { _message.bytes(_message.pointee.trace_id) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the bytes of `traceID`, without a copy.
-        @inlinable public func withTraceIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withTraceIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withSpan(_message.pointee.trace_id, body)
         }
 
-        @inlinable public var spanID: [UInt8] {
+        public var spanID: [UInt8] {
             get { _message.bytes(_message.pointee.span_id) }
             set { _message.assign(newValue, to: 1, of: Self._table) }
         }
         /// Calls `body` with the bytes of `spanID`, without a copy.
-        @inlinable public func withSpanIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withSpanIDSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withSpan(_message.pointee.span_id, body)
         }
 
         public typealias _Fields = CTestServices.Test__Realistic__Collector__Span__LinkXc4631e66
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__span__link_xc4631e66__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__span__link_xc4631e66__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Span
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__span__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__span__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Collector_Status: LifelineMessages.Message {
-    @inlinable public var message: String {
+public struct Test_Realistic_Collector_Status: LifelineMessages.Message {
+    public var message: String {
         get { _message.string(_message.pointee.message) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `message`, without a copy.
-    @inlinable public func withMessageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withMessageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.message, body)
     }
 
-    @inlinable public var code: Test_Realistic_Collector_Status.Code {
+    public var code: Test_Realistic_Collector_Status.Code {
         get { Test_Realistic_Collector_Status.Code._load(_message.pointee.code) }
         set { _mutableFields().pointee.code = newValue._cValue }
     }
 
-    @frozen public enum Code: LifelineMessages.ProtobufEnum {
+    public enum Code: LifelineMessages.ProtobufEnum {
         case unset // = 0
         case ok // = 1
         case error // = 2
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .unset }
+        public init() { self = .unset }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unset
             case 1: self = .ok
@@ -442,7 +442,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .unset: 0
             case .ok: 1
@@ -455,156 +455,156 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Status
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__status__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__status__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Collector_ScopeSpans: LifelineMessages.Message {
-    @inlinable public var scope: Test_Realistic_Collector_Scope {
+public struct Test_Realistic_Collector_ScopeSpans: LifelineMessages.Message {
+    public var scope: Test_Realistic_Collector_Scope {
         _read { yield Test_Realistic_Collector_Scope(_reading: _message.pointee.scope, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `scope` is set.
-    @inlinable public var hasScope: Bool { _message.pointee.scope != nil }
+    public var hasScope: Bool { _message.pointee.scope != nil }
     /// Forgets `scope`; it then reads as its default.
-    @inlinable public mutating func clearScope() { _mutableFields().pointee.scope = nil }
+    public mutating func clearScope() { _mutableFields().pointee.scope = nil }
 
-    @inlinable public var spans: LifelineMessages.RepeatedField<Test_Realistic_Collector_Span> {
+    public var spans: LifelineMessages.RepeatedField<Test_Realistic_Collector_Span> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Span>(_in: _message, _message.pointee.spans, count: _message.pointee.n_spans) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var schemaURL: String {
+    public var schemaURL: String {
         get { _message.string(_message.pointee.schema_url) }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `schemaURL`, without a copy.
-    @inlinable public func withSchemaURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSchemaURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.schema_url, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__ScopeSpans
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__scope_spans__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__scope_spans__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Collector_ResourceSpans: LifelineMessages.Message {
-    @inlinable public var resource: Test_Realistic_Collector_Resource {
+public struct Test_Realistic_Collector_ResourceSpans: LifelineMessages.Message {
+    public var resource: Test_Realistic_Collector_Resource {
         _read { yield Test_Realistic_Collector_Resource(_reading: _message.pointee.resource, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `resource` is set.
-    @inlinable public var hasResource: Bool { _message.pointee.resource != nil }
+    public var hasResource: Bool { _message.pointee.resource != nil }
     /// Forgets `resource`; it then reads as its default.
-    @inlinable public mutating func clearResource() { _mutableFields().pointee.resource = nil }
+    public mutating func clearResource() { _mutableFields().pointee.resource = nil }
 
-    @inlinable public var scopeSpans: LifelineMessages.RepeatedField<Test_Realistic_Collector_ScopeSpans> {
+    public var scopeSpans: LifelineMessages.RepeatedField<Test_Realistic_Collector_ScopeSpans> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_ScopeSpans>(_in: _message, _message.pointee.scope_spans, count: _message.pointee.n_scope_spans) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var schemaURL: String {
+    public var schemaURL: String {
         get { _message.string(_message.pointee.schema_url) }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `schemaURL`, without a copy.
-    @inlinable public func withSchemaURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSchemaURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.schema_url, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__ResourceSpans
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__resource_spans__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__resource_spans__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Collector_ExportTracesRequest: LifelineMessages.Message {
-    @inlinable public var resourceSpans: LifelineMessages.RepeatedField<Test_Realistic_Collector_ResourceSpans> {
+public struct Test_Realistic_Collector_ExportTracesRequest: LifelineMessages.Message {
+    public var resourceSpans: LifelineMessages.RepeatedField<Test_Realistic_Collector_ResourceSpans> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_ResourceSpans>(_in: _message, _message.pointee.resource_spans, count: _message.pointee.n_resource_spans) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__ExportTracesRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__export_traces_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__export_traces_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Collector_ExportTracesReply: LifelineMessages.Message {
-    @inlinable public var partialSuccess: Test_Realistic_Collector_PartialSuccess {
+public struct Test_Realistic_Collector_ExportTracesReply: LifelineMessages.Message {
+    public var partialSuccess: Test_Realistic_Collector_PartialSuccess {
         _read { yield Test_Realistic_Collector_PartialSuccess(_reading: _message.pointee.partial_success, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `partialSuccess` is set.
-    @inlinable public var hasPartialSuccess: Bool { _message.pointee.partial_success != nil }
+    public var hasPartialSuccess: Bool { _message.pointee.partial_success != nil }
     /// Forgets `partialSuccess`; it then reads as its default.
-    @inlinable public mutating func clearPartialSuccess() { _mutableFields().pointee.partial_success = nil }
+    public mutating func clearPartialSuccess() { _mutableFields().pointee.partial_success = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__ExportTracesReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__export_traces_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__export_traces_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Collector_PartialSuccess: LifelineMessages.Message {
-    @inlinable public var rejectedCount: Int64 {
+public struct Test_Realistic_Collector_PartialSuccess: LifelineMessages.Message {
+    public var rejectedCount: Int64 {
         get { _message.pointee.rejected_count }
         set { _mutableFields().pointee.rejected_count = newValue }
     }
 
-    @inlinable public var errorMessage: String {
+    public var errorMessage: String {
         get { _message.string(_message.pointee.error_message) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `errorMessage`, without a copy.
-    @inlinable public func withErrorMessageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withErrorMessageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.error_message, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__PartialSuccess
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__partial_success__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__partial_success__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Collector_DataPoint: LifelineMessages.Message {
-    @inlinable public var attributes: LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute> {
+public struct Test_Realistic_Collector_DataPoint: LifelineMessages.Message {
+    public var attributes: LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Attribute>(_in: _message, _message.pointee.attributes, count: _message.pointee.n_attributes) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var startTimeUnixNano: UInt64 {
+    public var startTimeUnixNano: UInt64 {
         get { _message.pointee.start_time_unix_nano }
         set { _mutableFields().pointee.start_time_unix_nano = newValue }
     }
 
-    @inlinable public var timeUnixNano: UInt64 {
+    public var timeUnixNano: UInt64 {
         get { _message.pointee.time_unix_nano }
         set { _mutableFields().pointee.time_unix_nano = newValue }
     }
 
-    @inlinable public var asDouble: Double {
+    public var asDouble: Double {
         get { _message.pointee.value_case.rawValue == 4 ? _message.pointee.as_double : 0 }
         set {
             let fields = _mutableFields()
@@ -613,7 +613,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var asInt: Int64 {
+    public var asInt: Int64 {
         get { _message.pointee.value_case.rawValue == 6 ? _message.pointee.as_int : 0 }
         set {
             let fields = _mutableFields()
@@ -622,7 +622,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var value: OneOf_Value? {
+    public var value: OneOf_Value? {
         get {
             switch _message.pointee.value_case.rawValue {
             case 4: .asDouble(self.asDouble)
@@ -640,33 +640,33 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `value` can hold.
-    @frozen public enum OneOf_Value: Hashable, Sendable {
+    public enum OneOf_Value: Hashable, Sendable {
         case asDouble(Double)
         case asInt(Int64)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__DataPoint
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__data_point__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__data_point__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Collector_Histogram: LifelineMessages.Message {
-    @inlinable public var bucketCounts: LifelineMessages.RepeatedField<UInt64> {
+public struct Test_Realistic_Collector_Histogram: LifelineMessages.Message {
+    public var bucketCounts: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.bucket_counts, count: _message.pointee.n_bucket_counts) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var explicitBounds: LifelineMessages.RepeatedField<Double> {
+    public var explicitBounds: LifelineMessages.RepeatedField<Double> {
         _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.explicit_bounds, count: _message.pointee.n_explicit_bounds) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var sum: Double {
+    public var sum: Double {
         get { _message.pointee.has_sum_case.rawValue == 5 ? _message.pointee.sum : 0 }
         set {
             let fields = _mutableFields()
@@ -675,50 +675,50 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `sum` is set.
-    @inlinable public var hasSum: Bool { _message.pointee.has_sum_case.rawValue == 5 }
+    public var hasSum: Bool { _message.pointee.has_sum_case.rawValue == 5 }
     /// Forgets `sum`; it then reads as its default.
-    @inlinable public mutating func clearSum() { _mutableFields().pointee.has_sum_case.rawValue = 0 }
+    public mutating func clearSum() { _mutableFields().pointee.has_sum_case.rawValue = 0 }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Histogram
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__histogram__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__histogram__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Collector_Metric: LifelineMessages.Message {
-    @inlinable public var name: String {
+public struct Test_Realistic_Collector_Metric: LifelineMessages.Message {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
-    @inlinable public var unit: String {
+    public var unit: String {
         get { _message.string(_message.pointee.unit) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `unit`, without a copy.
-    @inlinable public func withUnitUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withUnitUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.unit, body)
     }
 
-    @inlinable public var counter: Test_Realistic_Collector_DataPoint {
+    public var counter: Test_Realistic_Collector_DataPoint {
         _read { yield Test_Realistic_Collector_DataPoint(_reading: _message.pointee.data_case.rawValue == 5 ? _message.pointee.counter : nil, in: _message) }
         set { _message[message: 2, of: Self._table] = newValue }
-        _modify { yield &_message[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
     }
 
-    @inlinable public var histogram: Test_Realistic_Collector_Histogram {
+    public var histogram: Test_Realistic_Collector_Histogram {
         _read { yield Test_Realistic_Collector_Histogram(_reading: _message.pointee.data_case.rawValue == 9 ? _message.pointee.histogram : nil, in: _message) }
         set { _message[message: 3, of: Self._table] = newValue }
-        _modify { yield &_message[message: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
     }
 
-    @inlinable public var data: OneOf_Data? {
+    public var data: OneOf_Data? {
         get {
             switch _message.pointee.data_case.rawValue {
             case 5: .counter(Test_Realistic_Collector_DataPoint(_reading: _message.pointee.counter, in: _message))
@@ -736,110 +736,110 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `data` can hold.
-    @frozen public enum OneOf_Data: Hashable, Sendable {
+    public enum OneOf_Data: Hashable, Sendable {
         case counter(Test_Realistic_Collector_DataPoint)
         case histogram(Test_Realistic_Collector_Histogram)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Metric
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__metric__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__metric__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Collector_ExportMetricsRequest: LifelineMessages.Message {
-    @inlinable public var resource: Test_Realistic_Collector_Resource {
+public struct Test_Realistic_Collector_ExportMetricsRequest: LifelineMessages.Message {
+    public var resource: Test_Realistic_Collector_Resource {
         _read { yield Test_Realistic_Collector_Resource(_reading: _message.pointee.resource, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `resource` is set.
-    @inlinable public var hasResource: Bool { _message.pointee.resource != nil }
+    public var hasResource: Bool { _message.pointee.resource != nil }
     /// Forgets `resource`; it then reads as its default.
-    @inlinable public mutating func clearResource() { _mutableFields().pointee.resource = nil }
+    public mutating func clearResource() { _mutableFields().pointee.resource = nil }
 
-    @inlinable public var metrics: LifelineMessages.RepeatedField<Test_Realistic_Collector_Metric> {
+    public var metrics: LifelineMessages.RepeatedField<Test_Realistic_Collector_Metric> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Collector_Metric>(_in: _message, _message.pointee.metrics, count: _message.pointee.n_metrics) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__ExportMetricsRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__export_metrics_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__export_metrics_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Collector_ExportMetricsReply: LifelineMessages.Message {
-    @inlinable public var partialSuccess: Test_Realistic_Collector_PartialSuccess {
+public struct Test_Realistic_Collector_ExportMetricsReply: LifelineMessages.Message {
+    public var partialSuccess: Test_Realistic_Collector_PartialSuccess {
         _read { yield Test_Realistic_Collector_PartialSuccess(_reading: _message.pointee.partial_success, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `partialSuccess` is set.
-    @inlinable public var hasPartialSuccess: Bool { _message.pointee.partial_success != nil }
+    public var hasPartialSuccess: Bool { _message.pointee.partial_success != nil }
     /// Forgets `partialSuccess`; it then reads as its default.
-    @inlinable public mutating func clearPartialSuccess() { _mutableFields().pointee.partial_success = nil }
+    public mutating func clearPartialSuccess() { _mutableFields().pointee.partial_success = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__ExportMetricsReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__export_metrics_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__export_metrics_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// A batch of one stream, which later batches may refer to.
-@frozen public struct Test_Realistic_Collector_Batch: LifelineMessages.Message {
-    @inlinable public var id: Int64 {
+public struct Test_Realistic_Collector_Batch: LifelineMessages.Message {
+    public var id: Int64 {
         get { _message.pointee.id }
         set { _mutableFields().pointee.id = newValue }
     }
 
-    @inlinable public var traces: Test_Realistic_Collector_ExportTracesRequest {
+    public var traces: Test_Realistic_Collector_ExportTracesRequest {
         _read { yield Test_Realistic_Collector_ExportTracesRequest(_reading: _message.pointee.traces, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `traces` is set.
-    @inlinable public var hasTraces: Bool { _message.pointee.traces != nil }
+    public var hasTraces: Bool { _message.pointee.traces != nil }
     /// Forgets `traces`; it then reads as its default.
-    @inlinable public mutating func clearTraces() { _mutableFields().pointee.traces = nil }
+    public mutating func clearTraces() { _mutableFields().pointee.traces = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__Batch
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__batch__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__batch__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Collector_BatchStatus: LifelineMessages.Message {
-    @inlinable public var id: Int64 {
+public struct Test_Realistic_Collector_BatchStatus: LifelineMessages.Message {
+    public var id: Int64 {
         get { _message.pointee.id }
         set { _mutableFields().pointee.id = newValue }
     }
 
-    @inlinable public var status: Test_Realistic_Collector_Status {
+    public var status: Test_Realistic_Collector_Status {
         _read { yield Test_Realistic_Collector_Status(_reading: _message.pointee.status, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `status` is set.
-    @inlinable public var hasStatus: Bool { _message.pointee.status != nil }
+    public var hasStatus: Bool { _message.pointee.status != nil }
     /// Forgets `status`; it then reads as its default.
-    @inlinable public mutating func clearStatus() { _mutableFields().pointee.status = nil }
+    public mutating func clearStatus() { _mutableFields().pointee.status = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Collector__BatchStatus
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__batch_status__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__collector__batch_status__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// A client of `test.realistic.collector.TraceCollector`.

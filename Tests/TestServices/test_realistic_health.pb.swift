@@ -7,32 +7,32 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Test_Realistic_Health_ProbeRequest: LifelineMessages.Message {
+public struct Test_Realistic_Health_ProbeRequest: LifelineMessages.Message {
     /// A service's full name. Empty asks for the server as a whole.
-    @inlinable public var component: String {
+    public var component: String {
         get { _message.string(_message.pointee.component) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `component`, without a copy.
-    @inlinable public func withComponentUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withComponentUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.component, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Health__ProbeRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__health__probe_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__health__probe_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Health_ProbeReply: LifelineMessages.Message {
-    @inlinable public var condition: Test_Realistic_Health_ProbeReply.Condition {
+public struct Test_Realistic_Health_ProbeReply: LifelineMessages.Message {
+    public var condition: Test_Realistic_Health_ProbeReply.Condition {
         get { Test_Realistic_Health_ProbeReply.Condition._load(_message.pointee.condition) }
         set { _mutableFields().pointee.condition = newValue._cValue }
     }
 
-    @frozen public enum Condition: LifelineMessages.ProtobufEnum {
+    public enum Condition: LifelineMessages.ProtobufEnum {
         case unspecified // = 0
         case up // = 1
         case down // = 2
@@ -41,9 +41,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .unspecified }
+        public init() { self = .unspecified }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unspecified
             case 1: self = .up
@@ -53,7 +53,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .unspecified: 0
             case .up: 1
@@ -67,35 +67,35 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Health__ProbeReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__health__probe_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__health__probe_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Health_ProbeAllRequest: LifelineMessages.Message {
+public struct Test_Realistic_Health_ProbeAllRequest: LifelineMessages.Message {
     public typealias _Fields = CTestServices.Test__Realistic__Health__ProbeAllRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__health__probe_all_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__health__probe_all_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Health_ProbeAllReply: LifelineMessages.Message {
-    @inlinable public var components: LifelineMessages.MapField<String, Test_Realistic_Health_ProbeReply> {
+public struct Test_Realistic_Health_ProbeAllReply: LifelineMessages.Message {
+    public var components: LifelineMessages.MapField<String, Test_Realistic_Health_ProbeReply> {
         _read { yield LifelineMessages.MapField<String, Test_Realistic_Health_ProbeReply>(_in: _message, entries: _message.pointee.components, count: _message.pointee.n_components) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Health__ProbeAllReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__health__probe_all_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__health__probe_all_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// A client of `test.realistic.health.Health`.

@@ -8,288 +8,288 @@ public import LifelineWellKnownTypes
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Test_Realistic_Pubsub_Topic: LifelineMessages.Message {
-    @inlinable public var name: String {
+public struct Test_Realistic_Pubsub_Topic: LifelineMessages.Message {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
-    @inlinable public var labels: LifelineMessages.MapField<String, String> {
+    public var labels: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.labels, count: _message.pointee.n_labels) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var retention: Google_Protobuf_Duration {
+    public var retention: Google_Protobuf_Duration {
         _read { yield Google_Protobuf_Duration(_reading: _message.pointee.retention, in: _message) }
         set { _message[message: 2, of: Self._table] = newValue }
-        _modify { yield &_message[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `retention` is set.
-    @inlinable public var hasRetention: Bool { _message.pointee.retention != nil }
+    public var hasRetention: Bool { _message.pointee.retention != nil }
     /// Forgets `retention`; it then reads as its default.
-    @inlinable public mutating func clearRetention() { _mutableFields().pointee.retention = nil }
+    public mutating func clearRetention() { _mutableFields().pointee.retention = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__Topic
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__topic__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__topic__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Pubsub_UpdateTopicRequest: LifelineMessages.Message {
-    @inlinable public var topic: Test_Realistic_Pubsub_Topic {
+public struct Test_Realistic_Pubsub_UpdateTopicRequest: LifelineMessages.Message {
+    public var topic: Test_Realistic_Pubsub_Topic {
         _read { yield Test_Realistic_Pubsub_Topic(_reading: _message.pointee.topic, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `topic` is set.
-    @inlinable public var hasTopic: Bool { _message.pointee.topic != nil }
+    public var hasTopic: Bool { _message.pointee.topic != nil }
     /// Forgets `topic`; it then reads as its default.
-    @inlinable public mutating func clearTopic() { _mutableFields().pointee.topic = nil }
+    public mutating func clearTopic() { _mutableFields().pointee.topic = nil }
 
-    @inlinable public var mask: Google_Protobuf_FieldMask {
+    public var mask: Google_Protobuf_FieldMask {
         _read { yield Google_Protobuf_FieldMask(_reading: _message.pointee.mask, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `mask` is set.
-    @inlinable public var hasMask: Bool { _message.pointee.mask != nil }
+    public var hasMask: Bool { _message.pointee.mask != nil }
     /// Forgets `mask`; it then reads as its default.
-    @inlinable public mutating func clearMask() { _mutableFields().pointee.mask = nil }
+    public mutating func clearMask() { _mutableFields().pointee.mask = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__UpdateTopicRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__update_topic_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__update_topic_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Pubsub_ListTopicsRequest: LifelineMessages.Message {
-    @inlinable public var project: String {
+public struct Test_Realistic_Pubsub_ListTopicsRequest: LifelineMessages.Message {
+    public var project: String {
         get { _message.string(_message.pointee.project) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `project`, without a copy.
-    @inlinable public func withProjectUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withProjectUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.project, body)
     }
 
-    @inlinable public var pageSize: Int32 {
+    public var pageSize: Int32 {
         get { _message.pointee.page_size }
         set { _mutableFields().pointee.page_size = newValue }
     }
 
-    @inlinable public var pageToken: String {
+    public var pageToken: String {
         get { _message.string(_message.pointee.page_token) }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `pageToken`, without a copy.
-    @inlinable public func withPageTokenUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withPageTokenUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.page_token, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__ListTopicsRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__list_topics_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__list_topics_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Pubsub_ListTopicsReply: LifelineMessages.Message {
-    @inlinable public var topics: LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Topic> {
+public struct Test_Realistic_Pubsub_ListTopicsReply: LifelineMessages.Message {
+    public var topics: LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Topic> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Topic>(_in: _message, _message.pointee.topics, count: _message.pointee.n_topics) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    @inlinable public var nextPageToken: String {
+    public var nextPageToken: String {
         get { _message.string(_message.pointee.next_page_token) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `nextPageToken`, without a copy.
-    @inlinable public func withNextPageTokenUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNextPageTokenUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.next_page_token, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__ListTopicsReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__list_topics_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__list_topics_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Pubsub_DeleteTopicRequest: LifelineMessages.Message {
-    @inlinable public var name: String {
+public struct Test_Realistic_Pubsub_DeleteTopicRequest: LifelineMessages.Message {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__DeleteTopicRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__delete_topic_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__delete_topic_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Pubsub_Message: LifelineMessages.Message {
-    @inlinable public var data: [UInt8] {
+public struct Test_Realistic_Pubsub_Message: LifelineMessages.Message {
+    public var data: [UInt8] {
         get { _message.bytes(_message.pointee.data) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `data`, without a copy.
-    @inlinable public func withDataSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withDataSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.data, body)
     }
 
-    @inlinable public var attributes: LifelineMessages.MapField<String, String> {
+    public var attributes: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.attributes, count: _message.pointee.n_attributes) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var id: String {
+    public var id: String {
         get { _message.string(_message.pointee.id) }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `id`, without a copy.
-    @inlinable public func withIDUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withIDUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.id, body)
     }
 
-    @inlinable public var published: Google_Protobuf_Timestamp {
+    public var published: Google_Protobuf_Timestamp {
         _read { yield Google_Protobuf_Timestamp(_reading: _message.pointee.published, in: _message) }
         set { _message[message: 3, of: Self._table] = newValue }
-        _modify { yield &_message[message: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
     }
     /// Whether `published` is set.
-    @inlinable public var hasPublished: Bool { _message.pointee.published != nil }
+    public var hasPublished: Bool { _message.pointee.published != nil }
     /// Forgets `published`; it then reads as its default.
-    @inlinable public mutating func clearPublished() { _mutableFields().pointee.published = nil }
+    public mutating func clearPublished() { _mutableFields().pointee.published = nil }
 
     /// Messages with one key are delivered in their order.
-    @inlinable public var orderingKey: String {
+    public var orderingKey: String {
         get { _message.string(_message.pointee.ordering_key) }
         set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `orderingKey`, without a copy.
-    @inlinable public func withOrderingKeyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withOrderingKeyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.ordering_key, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__Message
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__message__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__message__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Pubsub_PublishRequest: LifelineMessages.Message {
-    @inlinable public var topic: String {
+public struct Test_Realistic_Pubsub_PublishRequest: LifelineMessages.Message {
+    public var topic: String {
         get { _message.string(_message.pointee.topic) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `topic`, without a copy.
-    @inlinable public func withTopicUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTopicUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.topic, body)
     }
 
-    @inlinable public var messages: LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Message> {
+    public var messages: LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Message> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Message>(_in: _message, _message.pointee.messages, count: _message.pointee.n_messages) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__PublishRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__publish_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__publish_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Pubsub_PublishReply: LifelineMessages.Message {
-    @inlinable public var ids: LifelineMessages.RepeatedField<String> {
+public struct Test_Realistic_Pubsub_PublishReply: LifelineMessages.Message {
+    public var ids: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.ids, count: _message.pointee.n_ids) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__PublishReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__publish_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__publish_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Pubsub_Subscription: LifelineMessages.Message {
-    @inlinable public var name: String {
+public struct Test_Realistic_Pubsub_Subscription: LifelineMessages.Message {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
-    @inlinable public var topic: String {
+    public var topic: String {
         get { _message.string(_message.pointee.topic) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `topic`, without a copy.
-    @inlinable public func withTopicUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTopicUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.topic, body)
     }
 
-    @inlinable public var acknowledgementSeconds: Int32 {
+    public var acknowledgementSeconds: Int32 {
         get { _message.pointee.acknowledgement_seconds }
         set { _mutableFields().pointee.acknowledgement_seconds = newValue }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__Subscription
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__subscription__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__subscription__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Pubsub_Delivery: LifelineMessages.Message {
-    @inlinable public var acknowledgementID: String {
+public struct Test_Realistic_Pubsub_Delivery: LifelineMessages.Message {
+    public var acknowledgementID: String {
         get { _message.string(_message.pointee.acknowledgement_id) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `acknowledgementID`, without a copy.
-    @inlinable public func withAcknowledgementIDUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withAcknowledgementIDUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.acknowledgement_id, body)
     }
 
-    @inlinable public var message: Test_Realistic_Pubsub_Message {
+    public var message: Test_Realistic_Pubsub_Message {
         _read { yield Test_Realistic_Pubsub_Message(_reading: _message.pointee.message, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `message` is set.
-    @inlinable public var hasMessage: Bool { _message.pointee.message != nil }
+    public var hasMessage: Bool { _message.pointee.message != nil }
     /// Forgets `message`; it then reads as its default.
-    @inlinable public mutating func clearMessage() { _mutableFields().pointee.message = nil }
+    public mutating func clearMessage() { _mutableFields().pointee.message = nil }
 
-    @inlinable public var attempt: Int32 {
+    public var attempt: Int32 {
         get { _message.pointee.has_attempt_case.rawValue == 3 ? _message.pointee.attempt : 0 }
         set {
             let fields = _mutableFields()
@@ -298,131 +298,131 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `attempt` is set.
-    @inlinable public var hasAttempt: Bool { _message.pointee.has_attempt_case.rawValue == 3 }
+    public var hasAttempt: Bool { _message.pointee.has_attempt_case.rawValue == 3 }
     /// Forgets `attempt`; it then reads as its default.
-    @inlinable public mutating func clearAttempt() { _mutableFields().pointee.has_attempt_case.rawValue = 0 }
+    public mutating func clearAttempt() { _mutableFields().pointee.has_attempt_case.rawValue = 0 }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__Delivery
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__delivery__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__delivery__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Pubsub_PullRequest: LifelineMessages.Message {
-    @inlinable public var subscription: String {
+public struct Test_Realistic_Pubsub_PullRequest: LifelineMessages.Message {
+    public var subscription: String {
         get { _message.string(_message.pointee.subscription) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `subscription`, without a copy.
-    @inlinable public func withSubscriptionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSubscriptionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.subscription, body)
     }
 
-    @inlinable public var maximum: Int32 {
+    public var maximum: Int32 {
         get { _message.pointee.maximum }
         set { _mutableFields().pointee.maximum = newValue }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__PullRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__pull_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__pull_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Pubsub_PullReply: LifelineMessages.Message {
-    @inlinable public var deliveries: LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Delivery> {
+public struct Test_Realistic_Pubsub_PullReply: LifelineMessages.Message {
+    public var deliveries: LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Delivery> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Delivery>(_in: _message, _message.pointee.deliveries, count: _message.pointee.n_deliveries) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__PullReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__pull_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__pull_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Pubsub_AcknowledgeRequest: LifelineMessages.Message {
-    @inlinable public var subscription: String {
+public struct Test_Realistic_Pubsub_AcknowledgeRequest: LifelineMessages.Message {
+    public var subscription: String {
         get { _message.string(_message.pointee.subscription) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `subscription`, without a copy.
-    @inlinable public func withSubscriptionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSubscriptionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.subscription, body)
     }
 
-    @inlinable public var acknowledgementIds: LifelineMessages.RepeatedField<String> {
+    public var acknowledgementIds: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.acknowledgement_ids, count: _message.pointee.n_acknowledgement_ids) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__AcknowledgeRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__acknowledge_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__acknowledge_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Pubsub_StreamingPullRequest: LifelineMessages.Message {
+public struct Test_Realistic_Pubsub_StreamingPullRequest: LifelineMessages.Message {
     /// In the first request only.
-    @inlinable public var subscription: String {
+    public var subscription: String {
         get { _message.string(_message.pointee.subscription) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `subscription`, without a copy.
-    @inlinable public func withSubscriptionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withSubscriptionUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.subscription, body)
     }
 
-    @inlinable public var acknowledgementIds: LifelineMessages.RepeatedField<String> {
+    public var acknowledgementIds: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.acknowledgement_ids, count: _message.pointee.n_acknowledgement_ids) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     /// How long each of these messages may stay without an acknowledgement.
-    @inlinable public var extendedSeconds: LifelineMessages.RepeatedField<Int32> {
+    public var extendedSeconds: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.extended_seconds, count: _message.pointee.n_extended_seconds) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    @inlinable public var extendedIds: LifelineMessages.RepeatedField<String> {
+    public var extendedIds: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.extended_ids, count: _message.pointee.n_extended_ids) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__StreamingPullRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__streaming_pull_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__streaming_pull_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Pubsub_StreamingPullReply: LifelineMessages.Message {
-    @inlinable public var deliveries: LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Delivery> {
+public struct Test_Realistic_Pubsub_StreamingPullReply: LifelineMessages.Message {
+    public var deliveries: LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Delivery> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Pubsub_Delivery>(_in: _message, _message.pointee.deliveries, count: _message.pointee.n_deliveries) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Pubsub__StreamingPullReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__streaming_pull_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__pubsub__streaming_pull_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// A client of `test.realistic.pubsub.Publisher`.

@@ -7,67 +7,67 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Test_Realistic_Reflection_Inquiry: LifelineMessages.Message {
+public struct Test_Realistic_Reflection_Inquiry: LifelineMessages.Message {
     /// The host for which the caller asks, where a server has several.
-    @inlinable public var host: String {
+    public var host: String {
         get { _message.string(_message.pointee.host) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `host`, without a copy.
-    @inlinable public func withHostUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withHostUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.host, body)
     }
 
     /// A file's path, as imports name it.
-    @inlinable public var fileByName: String {
+    public var fileByName: String {
         get { _message.pointee.question_case.rawValue == 3 ? _message.string(_message.pointee.file_by_name) : "" }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `fileByName`, without a copy.
-    @inlinable public func withFileByNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withFileByNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.question_case.rawValue == 3 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.file_by_name, body)
     }
 
     /// The file that declares a service, a method or a type, by its full name.
-    @inlinable public var fileContaining: String {
+    public var fileContaining: String {
         get { _message.pointee.question_case.rawValue == 4 ? _message.string(_message.pointee.file_containing) : "" }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `fileContaining`, without a copy.
-    @inlinable public func withFileContainingUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withFileContainingUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.question_case.rawValue == 4 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.file_containing, body)
     }
 
-    @inlinable public var fileWithExtension: Test_Realistic_Reflection_FieldOfType {
+    public var fileWithExtension: Test_Realistic_Reflection_FieldOfType {
         _read { yield Test_Realistic_Reflection_FieldOfType(_reading: _message.pointee.question_case.rawValue == 5 ? _message.pointee.file_with_extension : nil, in: _message) }
         set { _message[message: 3, of: Self._table] = newValue }
-        _modify { yield &_message[message: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
     }
 
-    @inlinable public var extensionNumbersOf: String {
+    public var extensionNumbersOf: String {
         get { _message.pointee.question_case.rawValue == 6 ? _message.string(_message.pointee.extension_numbers_of) : "" }
         set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `extensionNumbersOf`, without a copy.
-    @inlinable public func withExtensionNumbersOfUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withExtensionNumbersOfUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.question_case.rawValue == 6 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.extension_numbers_of, body)
     }
 
     /// All services. The value says nothing.
-    @inlinable public var list: String {
+    public var list: String {
         get { _message.pointee.question_case.rawValue == 7 ? _message.string(_message.pointee.list) : "" }
         set { _message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Calls `body` with the text of `list`, without a copy.
-    @inlinable public func withListUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withListUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.question_case.rawValue == 7 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.list, body)
     }
 
-    @inlinable public var question: OneOf_Question? {
+    public var question: OneOf_Question? {
         get {
             switch _message.pointee.question_case.rawValue {
             case 3: .fileByName(self.fileByName)
@@ -91,7 +91,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `question` can hold.
-    @frozen public enum OneOf_Question: Hashable, Sendable {
+    public enum OneOf_Question: Hashable, Sendable {
         /// A file's path, as imports name it.
         case fileByName(String)
         /// The file that declares a service, a method or a type, by its full name.
@@ -103,82 +103,82 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Reflection__Inquiry
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__reflection__inquiry__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__reflection__inquiry__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Reflection_FieldOfType: LifelineMessages.Message {
-    @inlinable public var containingType: String {
+public struct Test_Realistic_Reflection_FieldOfType: LifelineMessages.Message {
+    public var containingType: String {
         get { _message.string(_message.pointee.containing_type) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `containingType`, without a copy.
-    @inlinable public func withContainingTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withContainingTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.containing_type, body)
     }
 
-    @inlinable public var number: Int32 {
+    public var number: Int32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Reflection__FieldOfType
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__reflection__field_of_type__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__reflection__field_of_type__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Reflection_Finding: LifelineMessages.Message {
-    @inlinable public var host: String {
+public struct Test_Realistic_Reflection_Finding: LifelineMessages.Message {
+    public var host: String {
         get { _message.string(_message.pointee.host) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `host`, without a copy.
-    @inlinable public func withHostUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withHostUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.host, body)
     }
 
     /// The question that this answers.
-    @inlinable public var inquiry: Test_Realistic_Reflection_Inquiry {
+    public var inquiry: Test_Realistic_Reflection_Inquiry {
         _read { yield Test_Realistic_Reflection_Inquiry(_reading: _message.pointee.inquiry, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `inquiry` is set.
-    @inlinable public var hasInquiry: Bool { _message.pointee.inquiry != nil }
+    public var hasInquiry: Bool { _message.pointee.inquiry != nil }
     /// Forgets `inquiry`; it then reads as its default.
-    @inlinable public mutating func clearInquiry() { _mutableFields().pointee.inquiry = nil }
+    public mutating func clearInquiry() { _mutableFields().pointee.inquiry = nil }
 
-    @inlinable public var files: Test_Realistic_Reflection_Files {
+    public var files: Test_Realistic_Reflection_Files {
         _read { yield Test_Realistic_Reflection_Files(_reading: _message.pointee.answer_case.rawValue == 4 ? _message.pointee.files : nil, in: _message) }
         set { _message[message: 2, of: Self._table] = newValue }
-        _modify { yield &_message[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
     }
 
-    @inlinable public var numbers: Test_Realistic_Reflection_Numbers {
+    public var numbers: Test_Realistic_Reflection_Numbers {
         _read { yield Test_Realistic_Reflection_Numbers(_reading: _message.pointee.answer_case.rawValue == 5 ? _message.pointee.numbers : nil, in: _message) }
         set { _message[message: 3, of: Self._table] = newValue }
-        _modify { yield &_message[message: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
     }
 
-    @inlinable public var services: Test_Realistic_Reflection_Services {
+    public var services: Test_Realistic_Reflection_Services {
         _read { yield Test_Realistic_Reflection_Services(_reading: _message.pointee.answer_case.rawValue == 6 ? _message.pointee.services : nil, in: _message) }
         set { _message[message: 4, of: Self._table] = newValue }
-        _modify { yield &_message[message: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
     }
 
-    @inlinable public var failure: Test_Realistic_Reflection_Failure {
+    public var failure: Test_Realistic_Reflection_Failure {
         _read { yield Test_Realistic_Reflection_Failure(_reading: _message.pointee.answer_case.rawValue == 7 ? _message.pointee.failure : nil, in: _message) }
         set { _message[message: 5, of: Self._table] = newValue }
-        _modify { yield &_message[message: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
     }
 
-    @inlinable public var answer: OneOf_Answer? {
+    public var answer: OneOf_Answer? {
         get {
             switch _message.pointee.answer_case.rawValue {
             case 4: .files(Test_Realistic_Reflection_Files(_reading: _message.pointee.files, in: _message))
@@ -200,7 +200,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `answer` can hold.
-    @frozen public enum OneOf_Answer: Hashable, Sendable {
+    public enum OneOf_Answer: Hashable, Sendable {
         case files(Test_Realistic_Reflection_Files)
         case numbers(Test_Realistic_Reflection_Numbers)
         case services(Test_Realistic_Reflection_Services)
@@ -208,107 +208,107 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Reflection__Finding
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__reflection__finding__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__reflection__finding__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Reflection_Files: LifelineMessages.Message {
+public struct Test_Realistic_Reflection_Files: LifelineMessages.Message {
     /// Encoded descriptors: the file, and all that it imports.
-    @inlinable public var descriptors: LifelineMessages.RepeatedField<[UInt8]> {
+    public var descriptors: LifelineMessages.RepeatedField<[UInt8]> {
         _read { yield LifelineMessages.RepeatedField<[UInt8]>(_in: _message, _message.pointee.descriptors, count: _message.pointee.n_descriptors) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Reflection__Files
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__reflection__files__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__reflection__files__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Reflection_Numbers: LifelineMessages.Message {
-    @inlinable public var type: String {
+public struct Test_Realistic_Reflection_Numbers: LifelineMessages.Message {
+    public var type: String {
         get { _message.string(_message.pointee.type_1) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `type`, without a copy.
-    @inlinable public func withTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.type_1, body)
     }
 
-    @inlinable public var numbers: LifelineMessages.RepeatedField<Int32> {
+    public var numbers: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.numbers, count: _message.pointee.n_numbers) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Reflection__Numbers
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__reflection__numbers__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__reflection__numbers__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Reflection_Services: LifelineMessages.Message {
-    @inlinable public var services: LifelineMessages.RepeatedField<Test_Realistic_Reflection_Services.Service> {
+public struct Test_Realistic_Reflection_Services: LifelineMessages.Message {
+    public var services: LifelineMessages.RepeatedField<Test_Realistic_Reflection_Services.Service> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Reflection_Services.Service>(_in: _message, _message.pointee.services, count: _message.pointee.n_services) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    @frozen public struct Service: LifelineMessages.Message {
-        @inlinable public var name: String {
+    public struct Service: LifelineMessages.Message {
+        public var name: String {
             get { _message.string(_message.pointee.name) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the text of `name`, without a copy.
-        @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withUTF8Span(_message.pointee.name, body)
         }
 
         public typealias _Fields = CTestServices.Test__Realistic__Reflection__Services__ServiceXcef714e5
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__reflection__services__service_xcef714e5__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__reflection__services__service_xcef714e5__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Reflection__Services
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__reflection__services__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__reflection__services__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Reflection_Failure: LifelineMessages.Message {
-    @inlinable public var code: Int32 {
+public struct Test_Realistic_Reflection_Failure: LifelineMessages.Message {
+    public var code: Int32 {
         get { _message.pointee.code }
         set { _mutableFields().pointee.code = newValue }
     }
 
-    @inlinable public var message: String {
+    public var message: String {
         get { _message.string(_message.pointee.message) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `message`, without a copy.
-    @inlinable public func withMessageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withMessageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.message, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Reflection__Failure
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__reflection__failure__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__reflection__failure__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// A client of `test.realistic.reflection.Reflection`.

@@ -7,53 +7,53 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Test_Realistic_Routes_Route: LifelineMessages.Message {
-    @inlinable public var get: String {
+public struct Test_Realistic_Routes_Route: LifelineMessages.Message {
+    public var get: String {
         get { _message.pointee.pattern_case.rawValue == 1 ? _message.string(_message.pointee.get) : "" }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `get`, without a copy.
-    @inlinable public func withGetUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withGetUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.pattern_case.rawValue == 1 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.get, body)
     }
 
-    @inlinable public var post: String {
+    public var post: String {
         get { _message.pointee.pattern_case.rawValue == 2 ? _message.string(_message.pointee.post) : "" }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `post`, without a copy.
-    @inlinable public func withPostUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withPostUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.pattern_case.rawValue == 2 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.post, body)
     }
 
-    @inlinable public var delete: String {
+    public var delete: String {
         get { _message.pointee.pattern_case.rawValue == 3 ? _message.string(_message.pointee.delete_3) : "" }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `delete`, without a copy.
-    @inlinable public func withDeleteUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withDeleteUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.pattern_case.rawValue == 3 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.delete_3, body)
     }
 
-    @inlinable public var body: String {
+    public var body: String {
         get { _message.string(_message.pointee.body) }
         set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `body`, without a copy.
-    @inlinable public func withBodyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withBodyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.body, body)
     }
 
-    @inlinable public var others: LifelineMessages.RepeatedField<Test_Realistic_Routes_Route> {
+    public var others: LifelineMessages.RepeatedField<Test_Realistic_Routes_Route> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Routes_Route>(_in: _message, _message.pointee.others, count: _message.pointee.n_others) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 4, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    @inlinable public var pattern: OneOf_Pattern? {
+    public var pattern: OneOf_Pattern? {
         get {
             switch _message.pointee.pattern_case.rawValue {
             case 1: .get(self.get)
@@ -73,78 +73,78 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `pattern` can hold.
-    @frozen public enum OneOf_Pattern: Hashable, Sendable {
+    public enum OneOf_Pattern: Hashable, Sendable {
         case get(String)
         case post(String)
         case delete(String)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Routes__Route
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__routes__route__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__routes__route__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Routes_Extensions_route: LifelineMessages.MessageExtension {
-    @inlinable public var value: Test_Realistic_Routes_Route {
+public struct Test_Realistic_Routes_Extensions_route: LifelineMessages.MessageExtension {
+    public var value: Test_Realistic_Routes_Route {
         _read { yield Test_Realistic_Routes_Route(_reading: _message.pointee.has_value_case.rawValue == 50111 ? _message.pointee.value : nil, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50111 }
+    public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50111 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
 
     public typealias _Extended = Google_Protobuf_MethodOptions
     public typealias _Fields = CTestServices.Test__Realistic__Routes__RouteX415be362
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__routes__route_x415be362__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__routes__route_x415be362__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Routes_Extensions_scopes: LifelineMessages.MessageExtension {
-    @inlinable public var value: LifelineMessages.RepeatedField<String> {
+public struct Test_Realistic_Routes_Extensions_scopes: LifelineMessages.MessageExtension {
+    public var value: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Google_Protobuf_MethodOptions
     public typealias _Fields = CTestServices.Test__Realistic__Routes__ScopesX9fab51a4
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__routes__scopes_x9fab51a4__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__routes__scopes_x9fab51a4__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Routes_Extensions_default_host: LifelineMessages.MessageExtension {
-    @inlinable public var value: String {
+public struct Test_Realistic_Routes_Extensions_default_host: LifelineMessages.MessageExtension {
+    public var value: String {
         get { _message.pointee.has_value_case.rawValue == 50111 ? _message.string(_message.pointee.value) : "" }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
-    @inlinable public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50111 }
+    public var hasValue: Bool { _message.pointee.has_value_case.rawValue == 50111 }
     /// Forgets `value`; it then reads as its default.
-    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
+    public mutating func clearValue() { _mutableFields().pointee.has_value_case.rawValue = 0 }
     /// Calls `body` with the text of `value`, without a copy.
-    @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.has_value_case.rawValue == 50111 else { return try _message.withUTF8Span(ofDefault: "", body) }
         return try _message.withUTF8Span(_message.pointee.value, body)
     }
 
     public typealias _Extended = Google_Protobuf_ServiceOptions
     public typealias _Fields = CTestServices.Test__Realistic__Routes__DefaultHostX04de3d31
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__routes__default_host_x04de3d31__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__routes__default_host_x04de3d31__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 extension Google_Protobuf_MethodOptions {

@@ -8,86 +8,86 @@ public import LifelineWellKnownTypes
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Test_Realistic_Upload_ReadRequest: LifelineMessages.Message {
-    @inlinable public var name: String {
+public struct Test_Realistic_Upload_ReadRequest: LifelineMessages.Message {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
-    @inlinable public var offset: Int64 {
+    public var offset: Int64 {
         get { _message.pointee.offset }
         set { _mutableFields().pointee.offset = newValue }
     }
 
     /// 0: to the end.
-    @inlinable public var limit: Int64 {
+    public var limit: Int64 {
         get { _message.pointee.limit }
         set { _mutableFields().pointee.limit = newValue }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__ReadRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__read_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__read_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Upload_ReadReply: LifelineMessages.Message {
-    @inlinable public var data: [UInt8] {
+public struct Test_Realistic_Upload_ReadReply: LifelineMessages.Message {
+    public var data: [UInt8] {
         get { _message.bytes(_message.pointee.data) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `data`, without a copy.
-    @inlinable public func withDataSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withDataSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.data, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__ReadReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__read_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__read_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Upload_WriteRequest: LifelineMessages.Message {
+public struct Test_Realistic_Upload_WriteRequest: LifelineMessages.Message {
     /// In the first request; empty in the others.
-    @inlinable public var name: String {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     /// Where the data begins in the file.
-    @inlinable public var offset: Int64 {
+    public var offset: Int64 {
         get { _message.pointee.offset }
         set { _mutableFields().pointee.offset = newValue }
     }
 
     /// In the last request.
-    @inlinable public var isLast: Bool {
+    public var isLast: Bool {
         get { _message.pointee.is_last != 0 }
         set { _mutableFields().pointee.is_last = newValue ? 1 : 0 }
     }
 
-    @inlinable public var data: [UInt8] {
+    public var data: [UInt8] {
         get { _message.bytes(_message.pointee.data) }
         set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the bytes of `data`, without a copy.
-    @inlinable public func withDataSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withDataSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.data, body)
     }
 
-    @inlinable public var crc32C: UInt32 {
+    public var crc32C: UInt32 {
         get { _message.pointee.has_crc32c_case.rawValue == 11 ? _message.pointee.crc32c : 0 }
         set {
             let fields = _mutableFields()
@@ -96,108 +96,108 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
     /// Whether `crc32C` is set.
-    @inlinable public var hasCrc32C: Bool { _message.pointee.has_crc32c_case.rawValue == 11 }
+    public var hasCrc32C: Bool { _message.pointee.has_crc32c_case.rawValue == 11 }
     /// Forgets `crc32C`; it then reads as its default.
-    @inlinable public mutating func clearCrc32C() { _mutableFields().pointee.has_crc32c_case.rawValue = 0 }
+    public mutating func clearCrc32C() { _mutableFields().pointee.has_crc32c_case.rawValue = 0 }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__WriteRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__write_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__write_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Upload_WriteReply: LifelineMessages.Message {
-    @inlinable public var committedSize: Int64 {
+public struct Test_Realistic_Upload_WriteReply: LifelineMessages.Message {
+    public var committedSize: Int64 {
         get { _message.pointee.committed_size }
         set { _mutableFields().pointee.committed_size = newValue }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__WriteReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__write_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__write_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Upload_QueryRequest: LifelineMessages.Message {
-    @inlinable public var name: String {
+public struct Test_Realistic_Upload_QueryRequest: LifelineMessages.Message {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__QueryRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__query_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__query_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Upload_QueryReply: LifelineMessages.Message {
-    @inlinable public var committedSize: Int64 {
+public struct Test_Realistic_Upload_QueryReply: LifelineMessages.Message {
+    public var committedSize: Int64 {
         get { _message.pointee.committed_size }
         set { _mutableFields().pointee.committed_size = newValue }
     }
 
-    @inlinable public var isComplete: Bool {
+    public var isComplete: Bool {
         get { _message.pointee.is_complete != 0 }
         set { _mutableFields().pointee.is_complete = newValue ? 1 : 0 }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__QueryReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__query_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__query_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Upload_ListReply: LifelineMessages.Message {
-    @inlinable public var name: String {
+public struct Test_Realistic_Upload_ListReply: LifelineMessages.Message {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
-    @inlinable public var size: Int64 {
+    public var size: Int64 {
         get { _message.pointee.size }
         set { _mutableFields().pointee.size = newValue }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__ListReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__list_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__list_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Upload_DeleteRequest: LifelineMessages.Message {
-    @inlinable public var name: String {
+public struct Test_Realistic_Upload_DeleteRequest: LifelineMessages.Message {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Upload__DeleteRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__delete_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__upload__delete_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// A client of `test.realistic.upload.Files`.

@@ -7,109 +7,109 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Test_Realistic_Watch_Header: LifelineMessages.Message {
-    @inlinable public var clusterID: UInt64 {
+public struct Test_Realistic_Watch_Header: LifelineMessages.Message {
+    public var clusterID: UInt64 {
         get { _message.pointee.cluster_id }
         set { _mutableFields().pointee.cluster_id = newValue }
     }
 
-    @inlinable public var revision: Int64 {
+    public var revision: Int64 {
         get { _message.pointee.revision }
         set { _mutableFields().pointee.revision = newValue }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__Header
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__header__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__header__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Watch_Entry: LifelineMessages.Message {
-    @inlinable public var key: [UInt8] {
+public struct Test_Realistic_Watch_Entry: LifelineMessages.Message {
+    public var key: [UInt8] {
         get { _message.bytes(_message.pointee.key) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `key`, without a copy.
-    @inlinable public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.key, body)
     }
 
-    @inlinable public var value: [UInt8] {
+    public var value: [UInt8] {
         get { _message.bytes(_message.pointee.value) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `value`, without a copy.
-    @inlinable public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.value, body)
     }
 
-    @inlinable public var createdRevision: Int64 {
+    public var createdRevision: Int64 {
         get { _message.pointee.created_revision }
         set { _mutableFields().pointee.created_revision = newValue }
     }
 
-    @inlinable public var changedRevision: Int64 {
+    public var changedRevision: Int64 {
         get { _message.pointee.changed_revision }
         set { _mutableFields().pointee.changed_revision = newValue }
     }
 
     /// How often the value was set since the key exists.
-    @inlinable public var version: Int64 {
+    public var version: Int64 {
         get { _message.pointee.version }
         set { _mutableFields().pointee.version = newValue }
     }
 
     /// 0: no lease.
-    @inlinable public var lease: Int64 {
+    public var lease: Int64 {
         get { _message.pointee.lease }
         set { _mutableFields().pointee.lease = newValue }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__Entry
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__entry__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__entry__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Watch_Event: LifelineMessages.Message {
-    @inlinable public var kind: Test_Realistic_Watch_Event.Kind {
+public struct Test_Realistic_Watch_Event: LifelineMessages.Message {
+    public var kind: Test_Realistic_Watch_Event.Kind {
         get { Test_Realistic_Watch_Event.Kind._load(_message.pointee.kind) }
         set { _mutableFields().pointee.kind = newValue._cValue }
     }
 
-    @inlinable public var entry: Test_Realistic_Watch_Entry {
+    public var entry: Test_Realistic_Watch_Entry {
         _read { yield Test_Realistic_Watch_Entry(_reading: _message.pointee.entry, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `entry` is set.
-    @inlinable public var hasEntry: Bool { _message.pointee.entry != nil }
+    public var hasEntry: Bool { _message.pointee.entry != nil }
     /// Forgets `entry`; it then reads as its default.
-    @inlinable public mutating func clearEntry() { _mutableFields().pointee.entry = nil }
+    public mutating func clearEntry() { _mutableFields().pointee.entry = nil }
 
-    @inlinable public var previous: Test_Realistic_Watch_Entry {
+    public var previous: Test_Realistic_Watch_Entry {
         _read { yield Test_Realistic_Watch_Entry(_reading: _message.pointee.previous, in: _message) }
         set { _message[message: 2, of: Self._table] = newValue }
-        _modify { yield &_message[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
     }
     /// Whether `previous` is set.
-    @inlinable public var hasPrevious: Bool { _message.pointee.previous != nil }
+    public var hasPrevious: Bool { _message.pointee.previous != nil }
     /// Forgets `previous`; it then reads as its default.
-    @inlinable public mutating func clearPrevious() { _mutableFields().pointee.previous = nil }
+    public mutating func clearPrevious() { _mutableFields().pointee.previous = nil }
 
-    @frozen public enum Kind: LifelineMessages.ProtobufEnum {
+    public enum Kind: LifelineMessages.ProtobufEnum {
         case put // = 0
         case delete // = 1
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .put }
+        public init() { self = .put }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .put
             case 1: self = .delete
@@ -117,7 +117,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .put: 0
             case .delete: 1
@@ -129,59 +129,59 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__Event
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__event__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__event__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Watch_RangeRequest: LifelineMessages.Message {
-    @inlinable public var key: [UInt8] {
+public struct Test_Realistic_Watch_RangeRequest: LifelineMessages.Message {
+    public var key: [UInt8] {
         get { _message.bytes(_message.pointee.key) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `key`, without a copy.
-    @inlinable public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.key, body)
     }
 
     /// The first key behind the range. Empty: the range is one key.
-    @inlinable public var end: [UInt8] {
+    public var end: [UInt8] {
         get { _message.bytes(_message.pointee.end) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `end`, without a copy.
-    @inlinable public func withEndSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withEndSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.end, body)
     }
 
-    @inlinable public var limit: Int64 {
+    public var limit: Int64 {
         get { _message.pointee.limit }
         set { _mutableFields().pointee.limit = newValue }
     }
 
     /// At most 0: the newest one.
-    @inlinable public var revision: Int64 {
+    public var revision: Int64 {
         get { _message.pointee.revision }
         set { _mutableFields().pointee.revision = newValue }
     }
 
-    @inlinable public var order: Test_Realistic_Watch_RangeRequest.Order {
+    public var order: Test_Realistic_Watch_RangeRequest.Order {
         get { Test_Realistic_Watch_RangeRequest.Order._load(_message.pointee.order) }
         set { _mutableFields().pointee.order = newValue._cValue }
     }
 
-    @frozen public enum Order: LifelineMessages.ProtobufEnum {
+    public enum Order: LifelineMessages.ProtobufEnum {
         case none // = 0
         case ascending // = 1
         case descending // = 2
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .none }
+        public init() { self = .none }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .none
             case 1: self = .ascending
@@ -190,7 +190,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .none: 0
             case .ascending: 1
@@ -203,176 +203,176 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__RangeRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__range_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__range_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Watch_RangeReply: LifelineMessages.Message {
-    @inlinable public var header: Test_Realistic_Watch_Header {
+public struct Test_Realistic_Watch_RangeReply: LifelineMessages.Message {
+    public var header: Test_Realistic_Watch_Header {
         _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `header` is set.
-    @inlinable public var hasHeader: Bool { _message.pointee.header != nil }
+    public var hasHeader: Bool { _message.pointee.header != nil }
     /// Forgets `header`; it then reads as its default.
-    @inlinable public mutating func clearHeader() { _mutableFields().pointee.header = nil }
+    public mutating func clearHeader() { _mutableFields().pointee.header = nil }
 
-    @inlinable public var entries: LifelineMessages.RepeatedField<Test_Realistic_Watch_Entry> {
+    public var entries: LifelineMessages.RepeatedField<Test_Realistic_Watch_Entry> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Entry>(_in: _message, _message.pointee.entries, count: _message.pointee.n_entries) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var hasMore_p: Bool {
+    public var hasMore_p: Bool {
         get { _message.pointee.has_more != 0 }
         set { _mutableFields().pointee.has_more = newValue ? 1 : 0 }
     }
 
-    @inlinable public var count: Int64 {
+    public var count: Int64 {
         get { _message.pointee.count }
         set { _mutableFields().pointee.count = newValue }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__RangeReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__range_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__range_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Watch_PutRequest: LifelineMessages.Message {
-    @inlinable public var key: [UInt8] {
+public struct Test_Realistic_Watch_PutRequest: LifelineMessages.Message {
+    public var key: [UInt8] {
         get { _message.bytes(_message.pointee.key) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `key`, without a copy.
-    @inlinable public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.key, body)
     }
 
-    @inlinable public var value: [UInt8] {
+    public var value: [UInt8] {
         get { _message.bytes(_message.pointee.value) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `value`, without a copy.
-    @inlinable public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.value, body)
     }
 
-    @inlinable public var lease: Int64 {
+    public var lease: Int64 {
         get { _message.pointee.lease }
         set { _mutableFields().pointee.lease = newValue }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__PutRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__put_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__put_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Watch_PutReply: LifelineMessages.Message {
-    @inlinable public var header: Test_Realistic_Watch_Header {
+public struct Test_Realistic_Watch_PutReply: LifelineMessages.Message {
+    public var header: Test_Realistic_Watch_Header {
         _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `header` is set.
-    @inlinable public var hasHeader: Bool { _message.pointee.header != nil }
+    public var hasHeader: Bool { _message.pointee.header != nil }
     /// Forgets `header`; it then reads as its default.
-    @inlinable public mutating func clearHeader() { _mutableFields().pointee.header = nil }
+    public mutating func clearHeader() { _mutableFields().pointee.header = nil }
 
-    @inlinable public var previous: Test_Realistic_Watch_Entry {
+    public var previous: Test_Realistic_Watch_Entry {
         _read { yield Test_Realistic_Watch_Entry(_reading: _message.pointee.previous, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
     /// Whether `previous` is set.
-    @inlinable public var hasPrevious: Bool { _message.pointee.previous != nil }
+    public var hasPrevious: Bool { _message.pointee.previous != nil }
     /// Forgets `previous`; it then reads as its default.
-    @inlinable public mutating func clearPrevious() { _mutableFields().pointee.previous = nil }
+    public mutating func clearPrevious() { _mutableFields().pointee.previous = nil }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__PutReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__put_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__put_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Watch_DeleteRequest: LifelineMessages.Message {
-    @inlinable public var key: [UInt8] {
+public struct Test_Realistic_Watch_DeleteRequest: LifelineMessages.Message {
+    public var key: [UInt8] {
         get { _message.bytes(_message.pointee.key) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `key`, without a copy.
-    @inlinable public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.key, body)
     }
 
-    @inlinable public var end: [UInt8] {
+    public var end: [UInt8] {
         get { _message.bytes(_message.pointee.end) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the bytes of `end`, without a copy.
-    @inlinable public func withEndSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withEndSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.end, body)
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__DeleteRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__delete_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__delete_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Watch_DeleteReply: LifelineMessages.Message {
-    @inlinable public var header: Test_Realistic_Watch_Header {
+public struct Test_Realistic_Watch_DeleteReply: LifelineMessages.Message {
+    public var header: Test_Realistic_Watch_Header {
         _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `header` is set.
-    @inlinable public var hasHeader: Bool { _message.pointee.header != nil }
+    public var hasHeader: Bool { _message.pointee.header != nil }
     /// Forgets `header`; it then reads as its default.
-    @inlinable public mutating func clearHeader() { _mutableFields().pointee.header = nil }
+    public mutating func clearHeader() { _mutableFields().pointee.header = nil }
 
-    @inlinable public var count: Int64 {
+    public var count: Int64 {
         get { _message.pointee.count }
         set { _mutableFields().pointee.count = newValue }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__DeleteReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__delete_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__delete_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Watch_Comparison: LifelineMessages.Message {
-    @inlinable public var key: [UInt8] {
+public struct Test_Realistic_Watch_Comparison: LifelineMessages.Message {
+    public var key: [UInt8] {
         get { _message.bytes(_message.pointee.key) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the bytes of `key`, without a copy.
-    @inlinable public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withSpan(_message.pointee.key, body)
     }
 
-    @inlinable public var relation: Test_Realistic_Watch_Comparison.Relation {
+    public var relation: Test_Realistic_Watch_Comparison.Relation {
         get { Test_Realistic_Watch_Comparison.Relation._load(_message.pointee.relation) }
         set { _mutableFields().pointee.relation = newValue._cValue }
     }
 
-    @inlinable public var version: Int64 {
+    public var version: Int64 {
         get { _message.pointee.target_case.rawValue == 3 ? _message.pointee.version : 0 }
         set {
             let fields = _mutableFields()
@@ -381,7 +381,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var changedRevision: Int64 {
+    public var changedRevision: Int64 {
         get { _message.pointee.target_case.rawValue == 4 ? _message.pointee.changed_revision : 0 }
         set {
             let fields = _mutableFields()
@@ -390,17 +390,17 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var value: [UInt8] {
+    public var value: [UInt8] {
         get { _message.pointee.target_case.rawValue == 5 ? _message.bytes(_message.pointee.value) : [] }
         set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the bytes of `value`, without a copy.
-    @inlinable public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
         guard _message.pointee.target_case.rawValue == 5 else { return try body([UInt8]().span) }
         return try _message.withSpan(_message.pointee.value, body)
     }
 
-    @inlinable public var target: OneOf_Target? {
+    public var target: OneOf_Target? {
         get {
             switch _message.pointee.target_case.rawValue {
             case 3: .version(self.version)
@@ -420,22 +420,22 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `target` can hold.
-    @frozen public enum OneOf_Target: Hashable, Sendable {
+    public enum OneOf_Target: Hashable, Sendable {
         case version(Int64)
         case changedRevision(Int64)
         case value([UInt8])
     }
 
-    @frozen public enum Relation: LifelineMessages.ProtobufEnum {
+    public enum Relation: LifelineMessages.ProtobufEnum {
         case equal // = 0
         case greater // = 1
         case less // = 2
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        @inlinable public init() { self = .equal }
+        public init() { self = .equal }
 
-        @inlinable public init?(rawValue: Int) {
+        public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .equal
             case 1: self = .greater
@@ -444,7 +444,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
             }
         }
 
-        @inlinable public var rawValue: Int {
+        public var rawValue: Int {
             switch self {
             case .equal: 0
             case .greater: 1
@@ -457,40 +457,40 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__Comparison
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__comparison__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__comparison__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Watch_Operation: LifelineMessages.Message {
-    @inlinable public var range: Test_Realistic_Watch_RangeRequest {
+public struct Test_Realistic_Watch_Operation: LifelineMessages.Message {
+    public var range: Test_Realistic_Watch_RangeRequest {
         _read { yield Test_Realistic_Watch_RangeRequest(_reading: _message.pointee.request_case.rawValue == 1 ? _message.pointee.range : nil, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
 
-    @inlinable public var put: Test_Realistic_Watch_PutRequest {
+    public var put: Test_Realistic_Watch_PutRequest {
         _read { yield Test_Realistic_Watch_PutRequest(_reading: _message.pointee.request_case.rawValue == 2 ? _message.pointee.put : nil, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
 
-    @inlinable public var delete: Test_Realistic_Watch_DeleteRequest {
+    public var delete: Test_Realistic_Watch_DeleteRequest {
         _read { yield Test_Realistic_Watch_DeleteRequest(_reading: _message.pointee.request_case.rawValue == 3 ? _message.pointee.delete_3 : nil, in: _message) }
         set { _message[message: 2, of: Self._table] = newValue }
-        _modify { yield &_message[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
     }
 
     /// Transactions may be nested.
-    @inlinable public var transaction: Test_Realistic_Watch_Transaction {
+    public var transaction: Test_Realistic_Watch_Transaction {
         _read { yield Test_Realistic_Watch_Transaction(_reading: _message.pointee.request_case.rawValue == 4 ? _message.pointee.transaction : nil, in: _message) }
         set { _message[message: 3, of: Self._table] = newValue }
-        _modify { yield &_message[message: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
     }
 
-    @inlinable public var request: OneOf_Request? {
+    public var request: OneOf_Request? {
         get {
             switch _message.pointee.request_case.rawValue {
             case 1: .range(Test_Realistic_Watch_RangeRequest(_reading: _message.pointee.range, in: _message))
@@ -512,7 +512,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `request` can hold.
-    @frozen public enum OneOf_Request: Hashable, Sendable {
+    public enum OneOf_Request: Hashable, Sendable {
         case range(Test_Realistic_Watch_RangeRequest)
         case put(Test_Realistic_Watch_PutRequest)
         case delete(Test_Realistic_Watch_DeleteRequest)
@@ -521,39 +521,39 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__Operation
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__operation__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__operation__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Watch_OperationReply: LifelineMessages.Message {
-    @inlinable public var range: Test_Realistic_Watch_RangeReply {
+public struct Test_Realistic_Watch_OperationReply: LifelineMessages.Message {
+    public var range: Test_Realistic_Watch_RangeReply {
         _read { yield Test_Realistic_Watch_RangeReply(_reading: _message.pointee.reply_case.rawValue == 1 ? _message.pointee.range : nil, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
 
-    @inlinable public var put: Test_Realistic_Watch_PutReply {
+    public var put: Test_Realistic_Watch_PutReply {
         _read { yield Test_Realistic_Watch_PutReply(_reading: _message.pointee.reply_case.rawValue == 2 ? _message.pointee.put : nil, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
 
-    @inlinable public var delete: Test_Realistic_Watch_DeleteReply {
+    public var delete: Test_Realistic_Watch_DeleteReply {
         _read { yield Test_Realistic_Watch_DeleteReply(_reading: _message.pointee.reply_case.rawValue == 3 ? _message.pointee.delete_3 : nil, in: _message) }
         set { _message[message: 2, of: Self._table] = newValue }
-        _modify { yield &_message[message: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
     }
 
-    @inlinable public var transaction: Test_Realistic_Watch_TransactionReply {
+    public var transaction: Test_Realistic_Watch_TransactionReply {
         _read { yield Test_Realistic_Watch_TransactionReply(_reading: _message.pointee.reply_case.rawValue == 4 ? _message.pointee.transaction : nil, in: _message) }
         set { _message[message: 3, of: Self._table] = newValue }
-        _modify { yield &_message[message: 3, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
     }
 
-    @inlinable public var reply: OneOf_Reply? {
+    public var reply: OneOf_Reply? {
         get {
             switch _message.pointee.reply_case.rawValue {
             case 1: .range(Test_Realistic_Watch_RangeReply(_reading: _message.pointee.range, in: _message))
@@ -575,7 +575,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `reply` can hold.
-    @frozen public enum OneOf_Reply: Hashable, Sendable {
+    public enum OneOf_Reply: Hashable, Sendable {
         case range(Test_Realistic_Watch_RangeReply)
         case put(Test_Realistic_Watch_PutReply)
         case delete(Test_Realistic_Watch_DeleteReply)
@@ -583,85 +583,85 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__OperationReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__operation_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__operation_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Watch_Transaction: LifelineMessages.Message {
+public struct Test_Realistic_Watch_Transaction: LifelineMessages.Message {
     /// All of them have to hold.
-    @inlinable public var comparisons: LifelineMessages.RepeatedField<Test_Realistic_Watch_Comparison> {
+    public var comparisons: LifelineMessages.RepeatedField<Test_Realistic_Watch_Comparison> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Comparison>(_in: _message, _message.pointee.comparisons, count: _message.pointee.n_comparisons) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    @inlinable public var then: LifelineMessages.RepeatedField<Test_Realistic_Watch_Operation> {
+    public var then: LifelineMessages.RepeatedField<Test_Realistic_Watch_Operation> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Operation>(_in: _message, _message.pointee.then, count: _message.pointee.n_then) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    @inlinable public var otherwise: LifelineMessages.RepeatedField<Test_Realistic_Watch_Operation> {
+    public var otherwise: LifelineMessages.RepeatedField<Test_Realistic_Watch_Operation> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Operation>(_in: _message, _message.pointee.otherwise, count: _message.pointee.n_otherwise) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__Transaction
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__transaction__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__transaction__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Watch_TransactionReply: LifelineMessages.Message {
-    @inlinable public var header: Test_Realistic_Watch_Header {
+public struct Test_Realistic_Watch_TransactionReply: LifelineMessages.Message {
+    public var header: Test_Realistic_Watch_Header {
         _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `header` is set.
-    @inlinable public var hasHeader: Bool { _message.pointee.header != nil }
+    public var hasHeader: Bool { _message.pointee.header != nil }
     /// Forgets `header`; it then reads as its default.
-    @inlinable public mutating func clearHeader() { _mutableFields().pointee.header = nil }
+    public mutating func clearHeader() { _mutableFields().pointee.header = nil }
 
-    @inlinable public var succeeded: Bool {
+    public var succeeded: Bool {
         get { _message.pointee.succeeded != 0 }
         set { _mutableFields().pointee.succeeded = newValue ? 1 : 0 }
     }
 
-    @inlinable public var replies: LifelineMessages.RepeatedField<Test_Realistic_Watch_OperationReply> {
+    public var replies: LifelineMessages.RepeatedField<Test_Realistic_Watch_OperationReply> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_OperationReply>(_in: _message, _message.pointee.replies, count: _message.pointee.n_replies) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 2, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__TransactionReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__transaction_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__transaction_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Watch_WatchRequest: LifelineMessages.Message {
-    @inlinable public var create: Test_Realistic_Watch_WatchRequest.Creation {
+public struct Test_Realistic_Watch_WatchRequest: LifelineMessages.Message {
+    public var create: Test_Realistic_Watch_WatchRequest.Creation {
         _read { yield Test_Realistic_Watch_WatchRequest.Creation(_reading: _message.pointee.request_case.rawValue == 1 ? _message.pointee.create : nil, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
 
-    @inlinable public var cancel: Test_Realistic_Watch_WatchRequest.Cancellation {
+    public var cancel: Test_Realistic_Watch_WatchRequest.Cancellation {
         _read { yield Test_Realistic_Watch_WatchRequest.Cancellation(_reading: _message.pointee.request_case.rawValue == 2 ? _message.pointee.cancel : nil, in: _message) }
         set { _message[message: 1, of: Self._table] = newValue }
-        _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
     }
 
-    @inlinable public var request: OneOf_Request? {
+    public var request: OneOf_Request? {
         get {
             switch _message.pointee.request_case.rawValue {
             case 1: .create(Test_Realistic_Watch_WatchRequest.Creation(_reading: _message.pointee.create, in: _message))
@@ -679,173 +679,173 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     }
 
     /// What `request` can hold.
-    @frozen public enum OneOf_Request: Hashable, Sendable {
+    public enum OneOf_Request: Hashable, Sendable {
         case create(Test_Realistic_Watch_WatchRequest.Creation)
         case cancel(Test_Realistic_Watch_WatchRequest.Cancellation)
     }
 
-    @frozen public struct Creation: LifelineMessages.Message {
-        @inlinable public var key: [UInt8] {
+    public struct Creation: LifelineMessages.Message {
+        public var key: [UInt8] {
             get { _message.bytes(_message.pointee.key) }
             set { _message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Calls `body` with the bytes of `key`, without a copy.
-        @inlinable public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withKeySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withSpan(_message.pointee.key, body)
         }
 
-        @inlinable public var end: [UInt8] {
+        public var end: [UInt8] {
             get { _message.bytes(_message.pointee.end) }
             set { _message.assign(newValue, to: 1, of: Self._table) }
         }
         /// Calls `body` with the bytes of `end`, without a copy.
-        @inlinable public func withEndSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        public func withEndSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
             return try _message.withSpan(_message.pointee.end, body)
         }
 
         /// Of the first event. 0: events from now on.
-        @inlinable public var startRevision: Int64 {
+        public var startRevision: Int64 {
             get { _message.pointee.start_revision }
             set { _mutableFields().pointee.start_revision = newValue }
         }
 
-        @inlinable public var sendsPrevious: Bool {
+        public var sendsPrevious: Bool {
             get { _message.pointee.sends_previous != 0 }
             set { _mutableFields().pointee.sends_previous = newValue ? 1 : 0 }
         }
 
-        @inlinable public var without: LifelineMessages.RepeatedField<Test_Realistic_Watch_Event.Kind> {
+        public var without: LifelineMessages.RepeatedField<Test_Realistic_Watch_Event.Kind> {
             _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Event.Kind>(_in: _message, _message.pointee.without, count: _message.pointee.n_without) }
             set { _message[collection: 4, of: Self._table] = newValue }
-            _modify { yield &_message[collection: 4, of: Self._table] }
+            @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
         }
 
         public typealias _Fields = CTestServices.Test__Realistic__Watch__WatchRequest__CreationX6f3b9877
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__watch_request__creation_x6f3b9877__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__watch_request__creation_x6f3b9877__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
-    @frozen public struct Cancellation: LifelineMessages.Message {
-        @inlinable public var watchID: Int64 {
+    public struct Cancellation: LifelineMessages.Message {
+        public var watchID: Int64 {
             get { _message.pointee.watch_id }
             set { _mutableFields().pointee.watch_id = newValue }
         }
 
         public typealias _Fields = CTestServices.Test__Realistic__Watch__WatchRequest__CancellationX8897784d
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__watch_request__cancellation_x8897784d__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__watch_request__cancellation_x8897784d__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__WatchRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__watch_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__watch_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Watch_WatchReply: LifelineMessages.Message {
-    @inlinable public var header: Test_Realistic_Watch_Header {
+public struct Test_Realistic_Watch_WatchReply: LifelineMessages.Message {
+    public var header: Test_Realistic_Watch_Header {
         _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `header` is set.
-    @inlinable public var hasHeader: Bool { _message.pointee.header != nil }
+    public var hasHeader: Bool { _message.pointee.header != nil }
     /// Forgets `header`; it then reads as its default.
-    @inlinable public mutating func clearHeader() { _mutableFields().pointee.header = nil }
+    public mutating func clearHeader() { _mutableFields().pointee.header = nil }
 
-    @inlinable public var watchID: Int64 {
+    public var watchID: Int64 {
         get { _message.pointee.watch_id }
         set { _mutableFields().pointee.watch_id = newValue }
     }
 
-    @inlinable public var isCreated: Bool {
+    public var isCreated: Bool {
         get { _message.pointee.is_created != 0 }
         set { _mutableFields().pointee.is_created = newValue ? 1 : 0 }
     }
 
-    @inlinable public var isCancelled: Bool {
+    public var isCancelled: Bool {
         get { _message.pointee.is_cancelled != 0 }
         set { _mutableFields().pointee.is_cancelled = newValue ? 1 : 0 }
     }
 
-    @inlinable public var reason: String {
+    public var reason: String {
         get { _message.string(_message.pointee.reason) }
         set { _message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `reason`, without a copy.
-    @inlinable public func withReasonUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withReasonUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.reason, body)
     }
 
-    @inlinable public var events: LifelineMessages.RepeatedField<Test_Realistic_Watch_Event> {
+    public var events: LifelineMessages.RepeatedField<Test_Realistic_Watch_Event> {
         _read { yield LifelineMessages.RepeatedField<Test_Realistic_Watch_Event>(_in: _message, _message.pointee.events, count: _message.pointee.n_events) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 5, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__WatchReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__watch_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__watch_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Watch_LeaseRequest: LifelineMessages.Message {
+public struct Test_Realistic_Watch_LeaseRequest: LifelineMessages.Message {
     /// 0: the server chooses it.
-    @inlinable public var id: Int64 {
+    public var id: Int64 {
         get { _message.pointee.id }
         set { _mutableFields().pointee.id = newValue }
     }
 
-    @inlinable public var seconds: Int64 {
+    public var seconds: Int64 {
         get { _message.pointee.seconds }
         set { _mutableFields().pointee.seconds = newValue }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__LeaseRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__lease_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__lease_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Realistic_Watch_LeaseReply: LifelineMessages.Message {
-    @inlinable public var header: Test_Realistic_Watch_Header {
+public struct Test_Realistic_Watch_LeaseReply: LifelineMessages.Message {
+    public var header: Test_Realistic_Watch_Header {
         _read { yield Test_Realistic_Watch_Header(_reading: _message.pointee.header, in: _message) }
         set { _message[message: 0, of: Self._table] = newValue }
-        _modify { yield &_message[message: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
     }
     /// Whether `header` is set.
-    @inlinable public var hasHeader: Bool { _message.pointee.header != nil }
+    public var hasHeader: Bool { _message.pointee.header != nil }
     /// Forgets `header`; it then reads as its default.
-    @inlinable public mutating func clearHeader() { _mutableFields().pointee.header = nil }
+    public mutating func clearHeader() { _mutableFields().pointee.header = nil }
 
-    @inlinable public var id: Int64 {
+    public var id: Int64 {
         get { _message.pointee.id }
         set { _mutableFields().pointee.id = newValue }
     }
 
-    @inlinable public var seconds: Int64 {
+    public var seconds: Int64 {
         get { _message.pointee.seconds }
         set { _mutableFields().pointee.seconds = newValue }
     }
 
     public typealias _Fields = CTestServices.Test__Realistic__Watch__LeaseReply
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__lease_reply__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__realistic__watch__lease_reply__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// A client of `test.realistic.watch.Store`.

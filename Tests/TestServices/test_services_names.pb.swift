@@ -7,21 +7,21 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public enum Test_Services_Names_DoorPushes: LifelineMessages.ProtobufEnum {
+public enum Test_Services_Names_DoorPushes: LifelineMessages.ProtobufEnum {
     case unspecified // = 0
     /// A number that the .proto file does not declare.
     case UNRECOGNIZED(Int)
 
-    @inlinable public init() { self = .unspecified }
+    public init() { self = .unspecified }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .unspecified
         default: self = .UNRECOGNIZED(rawValue)
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .unspecified: 0
         case .UNRECOGNIZED(let rawValue): rawValue
@@ -31,22 +31,22 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     public static let allCases: [Self] = [.unspecified]
 }
 
-@frozen public struct Test_Services_Names_Room: LifelineMessages.Message {
+public struct Test_Services_Names_Room: LifelineMessages.Message {
     public typealias _Fields = CTestServices.Test__Services__Names__Room
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__services__names__room__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__services__names__room__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Services_Names_HallClient: LifelineMessages.Message {
+public struct Test_Services_Names_HallClient: LifelineMessages.Message {
     public typealias _Fields = CTestServices.Test__Services__Names__HallClient
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__services__names__hall_client__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__services__names__hall_client__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// Of the names that this would have, a message has one.

@@ -8,54 +8,54 @@ public import LifelineWellKnownTypes
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Test_Services_Question: LifelineMessages.Message {
-    @inlinable public var text: String {
+public struct Test_Services_Question: LifelineMessages.Message {
+    public var text: String {
         get { _message.string(_message.pointee.text) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
-    @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.text, body)
     }
 
     public typealias _Fields = CTestServices.Test__Services__Question
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__services__question__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__services__question__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Test_Services_Answer: LifelineMessages.Message {
-    @inlinable public var text: String {
+public struct Test_Services_Answer: LifelineMessages.Message {
+    public var text: String {
         get { _message.string(_message.pointee.text) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
-    @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.text, body)
     }
 
-    @frozen public struct Part: LifelineMessages.Message {
-        @inlinable public var number: UInt32 {
+    public struct Part: LifelineMessages.Message {
+        public var number: UInt32 {
             get { _message.pointee.number }
             set { _mutableFields().pointee.number = newValue }
         }
 
         public typealias _Fields = CTestServices.Test__Services__Answer__PartX3fc52f3e
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__services__answer__part_x3fc52f3e__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__services__answer__part_x3fc52f3e__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestServices.Test__Services__Answer
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__services__answer__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__services__answer__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// Every shape that a method can have.

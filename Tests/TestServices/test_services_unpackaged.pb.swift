@@ -8,94 +8,94 @@ public import LifelineMessages
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// Messages without a prefix, with names that generated services use for something else.
-@frozen public struct Duration: LifelineMessages.Message {
+public struct Duration: LifelineMessages.Message {
     public typealias _Fields = CTestServices.Pb__Duration
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { pb__duration__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { pb__duration__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct LifelineMessage: LifelineMessages.Message {
-    @inlinable public var text: String {
+public struct LifelineMessage: LifelineMessages.Message {
+    public var text: String {
         get { _message.string(_message.pointee.text) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
-    @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.text, body)
     }
 
     public typealias _Fields = CTestServices.Pb__Lifeline
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { pb__lifeline__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { pb__lifeline__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct SessionClient: LifelineMessages.Message {
+public struct SessionClient: LifelineMessages.Message {
     public typealias _Fields = CTestServices.Pb__SessionClient
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { pb__session_client__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { pb__session_client__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct SessionError: LifelineMessages.Message {
+public struct SessionError: LifelineMessages.Message {
     public typealias _Fields = CTestServices.Pb__SessionError
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { pb__session_error__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { pb__session_error__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct SessionMethod: LifelineMessages.Message {
+public struct SessionMethod: LifelineMessages.Message {
     public typealias _Fields = CTestServices.Pb__SessionMethod
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { pb__session_method__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { pb__session_method__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct SendableMessage: LifelineMessages.Message {
+public struct SendableMessage: LifelineMessages.Message {
     public typealias _Fields = CTestServices.Pb__Sendable
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { pb__sendable__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { pb__sendable__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Array: LifelineMessages.Message {
+public struct Array: LifelineMessages.Message {
     public typealias _Fields = CTestServices.Pb__Array
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { pb__array__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { pb__array__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Result: LifelineMessages.Message {
-    @frozen public struct Result_: LifelineMessages.Message {
+public struct Result: LifelineMessages.Message {
+    public struct Result_: LifelineMessages.Message {
         public typealias _Fields = CTestServices.Pb__Result__ResultX1e16f0d8
-        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { pb__result__result__x1e16f0d8__get_table() }
+        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { pb__result__result__x1e16f0d8__get_table() }
         public var _message: LifelineMessages._MessageReference<_Fields>
         @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        @inlinable public init() { _message = Self._emptyMessage }
+        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+        public init() { _message = Self._emptyMessage }
     }
 
     public typealias _Fields = CTestServices.Pb__Result
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { pb__result__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { pb__result__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// A client of `Session`.

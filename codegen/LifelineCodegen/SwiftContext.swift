@@ -61,10 +61,9 @@ struct SwiftContext {
     /// "public " and the like, for types and members.
     var modifier: String { options.visibility.modifier }
 
-    /// In front of members whose bodies other modules may inline.
-    var inlinableModifier: String { options.visibility == .public ? "@inlinable public " : modifier }
-
-    var frozenModifier: String { options.visibility == .public ? "@frozen public " : modifier }
+    /// In front of accessors and methods that are too large for the optimizer to inline them into other modules by
+    /// itself. Other members go without, because each one that has it makes the module slower to compile.
+    var inlinable: String { options.visibility == .public ? "@inlinable " : "" }
 
     var importModifier: String { "\(options.visibility.rawValue.lowercased()) " }
 

@@ -24,7 +24,7 @@ struct SwiftEnumGenerator {
         let int = context.standard("Int")
         printer.printComments(type.protoSourceCommentsWithDeprecation())
         printer.print(
-            "\(context.frozenModifier)enum \(context.swiftNames.relativeName(type)): \(context.enumProtocol) {"
+            "\(context.modifier)enum \(context.swiftNames.relativeName(type)): \(context.enumProtocol) {"
         )
         printer.withIndentation { printer in
             for value in cases {
@@ -36,7 +36,7 @@ struct SwiftEnumGenerator {
             }
             printer.print("")
             printAliases(to: &printer)
-            printer.print("\(context.inlinableModifier)init() { self = \(dotted(type.values[0])) }", "")
+            printer.print("\(context.modifier)init() { self = \(dotted(type.values[0])) }", "")
             printInitializer(to: &printer, int: int)
             printRawValue(to: &printer, int: int)
             let all = cases.map(dotted).joined(separator: ", ")
@@ -58,7 +58,7 @@ struct SwiftEnumGenerator {
     }
 
     private func printInitializer(to printer: inout SourcePrinter, int: String) {
-        printer.print("\(context.inlinableModifier)init?(rawValue: \(int)) {")
+        printer.print("\(context.modifier)init?(rawValue: \(int)) {")
         printer.withIndentation { printer in
             printer.print("switch rawValue {")
             for value in cases { printer.print("case \(value.number): self = \(dotted(value))") }
@@ -68,7 +68,7 @@ struct SwiftEnumGenerator {
     }
 
     private func printRawValue(to printer: inout SourcePrinter, int: String) {
-        printer.print("\(context.inlinableModifier)var rawValue: \(int) {")
+        printer.print("\(context.modifier)var rawValue: \(int) {")
         printer.withIndentation { printer in
             printer.print("switch self {")
             for value in cases { printer.print("case \(dotted(value)): \(value.number)") }

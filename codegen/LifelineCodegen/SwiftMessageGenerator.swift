@@ -19,7 +19,7 @@ struct SwiftMessageGenerator {
         let comments = field?.protoSourceCommentsWithDeprecation() ?? message.protoSourceCommentsWithDeprecation()
         printer.printComments(comments)
         printer.print(
-            "\(context.frozenModifier)struct \(context.swiftNames.relativeName(message)): \(conformance) {"
+            "\(modifier)struct \(context.swiftNames.relativeName(message)): \(conformance) {"
         )
         printer.withIndentation { printer in
             for field in message.fields { printField(field, to: &printer) }
@@ -34,13 +34,13 @@ struct SwiftMessageGenerator {
             if let field { printer.print("\(modifier)typealias _Extended = \(context.extendedType(of: field))") }
             printer.print(
                 "\(modifier)typealias _Fields = \(context.options.cTarget).\(context.names.type(message))",
-                "\(context.inlinableModifier)static var _table: \(context.standard("UnsafePointer"))<"
+                "\(modifier)static var _table: \(context.standard("UnsafePointer"))<"
                     + "\(context.runtime("_MessageTable"))> { \(context.names.prefix(message))__get_table() }",
                 "\(modifier)var _message: \(reference)",
-                "\(context.inlinableModifier)mutating func _mutableFields() -> \(context.standard("UnsafeMutablePointer"))<_Fields> "
+                "\(context.inlinable)\(modifier)mutating func _mutableFields() -> \(context.standard("UnsafeMutablePointer"))<_Fields> "
                     + "{ _message.mutableFields(as: Self._table) }",
-                "\(context.inlinableModifier)init(_message: \(reference)) { self._message = _message }",
-                "\(context.inlinableModifier)init() { _message = Self._emptyMessage }"
+                "\(modifier)init(_message: \(reference)) { self._message = _message }",
+                "\(modifier)init() { _message = Self._emptyMessage }"
             )
         }
         printer.print("}", "")

@@ -28,7 +28,7 @@ struct SwiftOneofGenerator {
             )
         }
         printer.printComments(oneof.protoSourceComments())
-        printer.print("\(context.inlinableModifier)var \(property): \(type)? {")
+        printer.print("\(context.modifier)var \(property): \(type)? {")
         printer.withIndentation { printer in
             printer.print("get {", "    switch _message.pointee.\(caseMember).rawValue {")
             for member in members {
@@ -47,7 +47,7 @@ struct SwiftOneofGenerator {
         printer.print("}", "")
         printer.print("/// What `\(property)` can hold.")
         printer.print(
-            "\(context.frozenModifier)enum \(type): \(context.standard("Hashable")), \(context.standard("Sendable")) {"
+            "\(context.modifier)enum \(type): \(context.standard("Hashable")), \(context.standard("Sendable")) {"
         )
         printer.withIndentation { printer in
             for member in members {

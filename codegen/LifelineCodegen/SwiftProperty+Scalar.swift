@@ -25,7 +25,7 @@ extension SwiftProperty {
         let copyable = context.standard("Copyable")
         printer.print(
             "/// Calls `body` with the \(isText ? "text" : "bytes") of `\(swift.name)`, without a copy.",
-            "\(context.inlinableModifier)func \(swift.withSpan)<Result: ~\(copyable), Failure: \(context.standard("Error"))>("
+            "\(context.modifier)func \(swift.withSpan)<Result: ~\(copyable), Failure: \(context.standard("Error"))>("
                 + "_ body: (\(span)) throws(Failure) -> Result) throws(Failure) -> Result {"
         )
         printer.withIndentation { printer in

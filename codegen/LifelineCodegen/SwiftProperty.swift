@@ -40,7 +40,7 @@ struct SwiftProperty {
     func printChanging(as kind: String, to printer: inout SourcePrinter) {
         printer.print(
             "set { _message[\(kind): \(tableIndex)] = newValue }",
-            "_modify { yield &_message[\(kind): \(tableIndex)] }"
+            "\(context.inlinable)_modify { yield &_message[\(kind): \(tableIndex)] }"
         )
     }
 
@@ -52,7 +52,7 @@ struct SwiftProperty {
         accessors: (inout SourcePrinter) -> Void
     ) {
         printer.printComments(field.protoSourceCommentsWithDeprecation())
-        printer.print("\(context.inlinableModifier)var \(name): \(type) {")
+        printer.print("\(context.modifier)var \(name): \(type) {")
         printer.withIndentation(body: accessors)
         printer.print("}")
     }
@@ -78,9 +78,9 @@ struct SwiftProperty {
             }
         printer.print(
             "/// Whether `\(swift.name)` is set.",
-            "\(context.inlinableModifier)var \(swift.has): \(context.standard("Bool")) { \(isPresent) }",
+            "\(context.modifier)var \(swift.has): \(context.standard("Bool")) { \(isPresent) }",
             "/// Forgets `\(swift.name)`; it then reads as its default.",
-            "\(context.inlinableModifier)mutating func \(swift.clear)() { \(clearing) }"
+            "\(context.modifier)mutating func \(swift.clear)() { \(clearing) }"
         )
     }
 }

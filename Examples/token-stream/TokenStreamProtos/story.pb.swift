@@ -7,49 +7,49 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public struct Example_Story_V1_TellRequest: LifelineMessages.Message {
-    @inlinable public var seed: UInt64 {
+public struct Example_Story_V1_TellRequest: LifelineMessages.Message {
+    public var seed: UInt64 {
         get { _message.pointee.seed }
         set { _mutableFields().pointee.seed = newValue }
     }
 
     /// How many tokens: 1 to 1,000,000.
-    @inlinable public var tokenCount: UInt32 {
+    public var tokenCount: UInt32 {
         get { _message.pointee.token_count }
         set { _mutableFields().pointee.token_count = newValue }
     }
 
     public typealias _Fields = CTokenStreamProtos.Example__Story__V1__TellRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { example__story__v1__tell_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { example__story__v1__tell_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Example_Story_V1_Token: LifelineMessages.Message {
+public struct Example_Story_V1_Token: LifelineMessages.Message {
     /// 1, 2, 3 and so on: a token that is lost or repeated shows.
-    @inlinable public var number: UInt32 {
+    public var number: UInt32 {
         get { _message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     /// A word with the space before it, a punctuation mark, or the end of a paragraph.
-    @inlinable public var text: String {
+    public var text: String {
         get { _message.string(_message.pointee.text) }
         set { _message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Calls `body` with the text of `text`, without a copy.
-    @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.text, body)
     }
 
     public typealias _Fields = CTokenStreamProtos.Example__Story__V1__Token
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { example__story__v1__token__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { example__story__v1__token__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// A client of `example.story.v1.Storyteller`.
