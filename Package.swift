@@ -205,6 +205,7 @@ let lifeline: [Target] = [
         "LifelineCore",
         "LifelineDescriptorTypes",
         "LifelineMessages",
+        "LifelineOlderFramings",
         "LifelineProtos",
         "LifelineReachability",
         "LifelineReflection",
@@ -213,6 +214,7 @@ let lifeline: [Target] = [
         "SampleServices",
         .argumentParser,
         .logging,
+        .nioCore,
         .unixSignals
     ),
 ]

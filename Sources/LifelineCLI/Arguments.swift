@@ -1,11 +1,6 @@
 internal import ArgumentParser
 internal import Lifeline
 
-/// How messages look on standard input and output.
-enum MessageFormat: String, CaseIterable, ExpressibleByArgument {
-    case text, delimited
-}
-
 /// Reads the endpoint that an option names, with an error that says what is wrong with it.
 ///
 /// Options keep the text, and have it read in `validate()`: what the parser says of a value that is wrong has the value

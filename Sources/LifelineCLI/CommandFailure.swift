@@ -40,7 +40,7 @@ extension CommandFailure {
         }
     }
 
-    private static func status(of error: ConnectionError) -> Status {
+    static func status(of error: ConnectionError) -> Status {
         switch error.code {
         case .connectFailed, .connectTimeout, .listenFailed, .addressInUse, .unixSocketPathTooLong, .webSocketRefused:
             .unavailable
@@ -89,7 +89,7 @@ private func exitOnFailure(_ result: Result<Void, any Error>) throws {
         throw ExitCode(128 + error.signal)
     } catch {
         guard let failure = CommandFailure(error) else { throw error }
-        writeErrorLine("lifeline: \(failure.message.escaped(limit: .max))")
+        writeErrorLine(TerminalStyle.error.line("lifeline: \(failure.message.escaped(limit: .max))"))
         throw ExitCode(failure.status.rawValue)
     }
 }

@@ -5,15 +5,15 @@ struct LifelineCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "lifeline",
         abstract:
-            "Sends and receives chat messages as varint-delimited protobuf; serves and calls a room over sessions.",
+            "Sends, receives, decodes and encodes protobuf messages of any type; serves and calls a room over sessions.",
         discussion: """
-            What `send` and `receive` exchange is a sample.chat.v1.ChatMessage behind its length as a varint, so any program that reads and \
-            writes delimited protobuf can be the other end.
+            What `send` and `receive` exchange are messages behind their length as a varint, so any program that reads and \
+            writes delimited protobuf can be the other end. Their type comes from a .proto file or a descriptor set.
 
             In one terminal:
-              lifeline receive --on tcp://127.0.0.1:7000
+              lifeline receive --on tcp://127.0.0.1:7000 --proto chat.proto --type ChatMessage
             In another:
-              lifeline send --to tcp://127.0.0.1:7000 --text "Hello" --from Ada
+              lifeline send --to tcp://127.0.0.1:7000 --proto chat.proto --type ChatMessage --data '{"text": "Hello"}'
 
             A session outlives its connections: calls, streams and pushes go on where they were. In one terminal:
               lifeline serve

@@ -18,14 +18,19 @@ struct Progress {
     mutating func report(count: Int) {
         guard isShown, lastReport.duration(to: .now) > .milliseconds(100) else { return }
         lastReport = .now
-        writeError("\r\(verb) \(count) \(noun)")
+        writeError(line(count: count))
     }
 
     /// Writes the last count.
     func finish(count: Int) {
         guard isShown else { return }
+        writeError(line(count: count) + "\n")
+    }
+
+    /// In place of the line before, which may have been longer.
+    private func line(count: Int) -> String {
         let seconds = start.duration(to: .now) / .seconds(1)
         let rate = seconds > 0 ? " (\(Int(Double(count) / seconds)) a second)" : ""
-        writeError("\r\(verb) \(count) \(noun)\(rate)\n")
+        return "\r\u{1b}[K\(verb) \(count) \(noun)\(rate)"
     }
 }

@@ -54,7 +54,7 @@ func writeBlocking(_ bytes: [UInt8], to descriptor: Int32) throws(SystemError) {
 /// wait for its end.
 ///
 /// - Throws: what `work` throws; `CancellationError` when the task is cancelled first.
-func blocking<Value: Sendable>(
+nonisolated(nonsending) func blocking<Value: Sendable>(
     on queue: DispatchQueue,
     _ work: @escaping @Sendable () throws -> Value
 ) async throws -> Value {

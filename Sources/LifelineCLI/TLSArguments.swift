@@ -1,8 +1,32 @@
 internal import ArgumentParser
 internal import Lifeline
 
-/// Whom a command that connects over TLS trusts, and what it shows.
-struct ClientTLSArguments: ParsableArguments {
+/// The certificate that a command shows over TLS.
+struct TLSIdentityArguments: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The PEM file with the certificate to show, and those that lead to its root. Servers read it again when it "
+                + "changes."
+        ),
+        completion: .file()
+    )
+    var certificate: String?
+
+    @Option(help: "The PEM file with the certificate's private key.", completion: .file())
+    var key: String?
+
+    func validate() throws {
+        if (certificate == nil) != (key == nil) { throw ValidationError("--certificate and --key go together.") }
+    }
+
+    var identity: TLSIdentity? {
+        guard let certificate, let key else { return nil }
+        return TLSIdentity(certificateChain: .file(certificate), privateKey: .file(key))
+    }
+}
+
+/// Whom a command that connects over TLS trusts.
+struct TLSTrustArguments: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Accept only a server whose chain has this key (sha256/BASE64) or certificate (its SHA-256 fingerprint). May be given several times.",
@@ -18,67 +42,74 @@ struct ClientTLSArguments: ParsableArguments {
     @Option(help: "Trust the certificate authorities in this PEM file, instead of the system's.", completion: .file())
     var ca: String?
 
-    @Option(help: "Show the server the certificate in this PEM file.", completion: .file())
-    var certificate: String?
-
-    @Option(help: "The PEM file with the certificate's private key.", completion: .file())
-    var key: String?
-
-    func validate(for endpoint: Endpoint) throws {
-        if (certificate == nil) != (key == nil) { throw ValidationError("--certificate and --key go together.") }
+    func validate() throws {
         if trustPins, pin.isEmpty { throw ValidationError("--trust-pins needs --pin, which says whom to trust.") }
         if trustPins, ca != nil { throw ValidationError("Give --ca or --trust-pins, not both.") }
-        let isUsed = !pin.isEmpty || ca != nil || certificate != nil
-        if isUsed, !endpoint.isEncrypted {
+    }
+
+    var isGiven: Bool { !pin.isEmpty || ca != nil }
+
+    func validate(with identity: TLSIdentityArguments, for endpoint: Endpoint) throws {
+        if isGiven || identity.certificate != nil, !endpoint.isEncrypted {
             throw ValidationError("--pin, --ca, --certificate and --key are for endpoints tls:// and wss://.")
         }
     }
 
-    var configuration: TLSClientConfiguration {
+    /// - Parameter identity: what the client shows.
+    func configuration(showing identity: TLSIdentityArguments) -> TLSClientConfiguration {
         var configuration = TLSClientConfiguration()
         configuration.pins = pin
         if trustPins { configuration.trust = .pinnedCertificates }
         if let ca { configuration.trust = .roots(.file(ca)) }
-        if let certificate, let key {
-            configuration.identity = TLSIdentity(certificateChain: .file(certificate), privateKey: .file(key))
-        }
+        configuration.identity = identity.identity
         return configuration
     }
 }
 
-/// What a command that listens over TLS shows, and whom it lets in.
-struct ServerTLSArguments: ParsableArguments {
-    @Option(
-        help: "The PEM file with the server's certificate and those that lead to its root. Read again when it changes.",
-        completion: .file()
-    )
-    var certificate: String?
-
-    @Option(help: "The PEM file with the certificate's private key.", completion: .file())
-    var key: String?
-
+/// Whom a command that listens over TLS lets in.
+struct TLSClientsArguments: ParsableArguments {
     @Option(
         help: "Let in only clients with a certificate of the authorities in this PEM file.",
         completion: .file()
     )
     var clientCA: String?
 
-    func validate(for endpoint: Endpoint) throws {
-        if endpoint.isEncrypted, certificate == nil || key == nil {
+    func validate(with identity: TLSIdentityArguments, for endpoint: Endpoint) throws {
+        if endpoint.isEncrypted, identity.certificate == nil {
             throw ValidationError("\(endpoint) needs --certificate FILE and --key FILE.")
         }
-        if !endpoint.isEncrypted, certificate != nil || key != nil || clientCA != nil {
+        if !endpoint.isEncrypted, identity.certificate != nil || clientCA != nil {
             throw ValidationError("--certificate, --key and --client-ca are for endpoints tls:// and wss://.")
         }
     }
 
-    var configuration: TLSServerConfiguration? {
-        guard let certificate, let key else { return nil }
-        let identity = TLSIdentity(certificateChain: .file(certificate), privateKey: .file(key))
+    /// - Parameter identity: what the server shows.
+    func configuration(showing identity: TLSIdentityArguments) -> TLSServerConfiguration? {
+        guard let identity = identity.identity else { return nil }
         var configuration = TLSServerConfiguration(identity: identity)
         configuration.clientRoots = clientCA.map { [.file($0)] }
         return configuration
     }
+}
+
+/// Whom a command that connects over TLS trusts, and what it shows.
+struct ClientTLSArguments: ParsableArguments {
+    @OptionGroup var trust: TLSTrustArguments
+    @OptionGroup var identity: TLSIdentityArguments
+
+    func validate(for endpoint: Endpoint) throws { try trust.validate(with: identity, for: endpoint) }
+
+    var configuration: TLSClientConfiguration { trust.configuration(showing: identity) }
+}
+
+/// What a command that listens over TLS shows, and whom it lets in.
+struct ServerTLSArguments: ParsableArguments {
+    @OptionGroup var identity: TLSIdentityArguments
+    @OptionGroup var clients: TLSClientsArguments
+
+    func validate(for endpoint: Endpoint) throws { try clients.validate(with: identity, for: endpoint) }
+
+    var configuration: TLSServerConfiguration? { clients.configuration(showing: identity) }
 }
 
 @Sendable private func parsePin(_ text: String) throws -> CertificatePin {

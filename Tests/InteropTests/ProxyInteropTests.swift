@@ -110,7 +110,7 @@ import Testing
     private func send(to endpoint: String, _ arguments: [String], environment: [String]) async throws -> Program.Outcome
     {
         let lifeline = try Program.product("lifeline", []).path
-        let command = environment + [lifeline, "send", "--to", endpoint, "--text", "Hello"] + arguments
+        let command = environment + [lifeline, "send", "--to", endpoint] + chatMessage("Hello") + arguments
         return try await Program(URL(filePath: "/usr/bin/env"), command).outcome()
     }
 
@@ -124,7 +124,7 @@ import Testing
                 ([], ["all_proxy=http://127.0.0.1:1", "no_proxy=127.0.0.0/8"]),
             ]
             for way in ways {
-                let output = try await receive(count: 1, format: "text") { endpoint in
+                let output = try await receive(options: chatSchema, count: 1, format: "text") { endpoint in
                     let outcome = try await send(to: endpoint, way.arguments, environment: way.environment)
                     #expect(outcome.status == 0, "\(outcome.errorText)")
                 }
@@ -135,7 +135,7 @@ import Testing
             for (arguments, environment) in [([], ["all_proxy=\(wrong)"]), (["--proxy", wrong], [])] {
                 let outcome = try await send(to: "tcp://127.0.0.1:1", arguments, environment: environment)
                 #expect(outcome.status == 69)
-                #expect(outcome.errorText.contains("proxyAuthenticationRequired"))
+                #expect(outcome.errorText.contains("credentials"))
                 #expect(!outcome.errorText.contains("wr0ng"))
             }
         }

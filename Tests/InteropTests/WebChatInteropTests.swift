@@ -69,9 +69,10 @@ import Testing
             }
         }
         let send = [
-            "send", "--no-proxy", "--to", room.plain, "--text", "Sent from a terminal", "--from", "lifeline send",
+            "send", "--no-proxy", "--to", room.plain,
+            "--data", #"{"text": "Sent from a terminal", "from": "lifeline send", "kind": "KIND_TEXT"}"#,
         ]
-        _ = try await Program.product("lifeline", send).run()
+        _ = try await Program.product("lifeline", send + chatSchema).run()
         for page in [ada, grace] { try await page.waitUntilHearing("Sent from a terminal", from: "lifeline send") }
     }
 

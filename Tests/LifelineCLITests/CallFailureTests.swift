@@ -181,7 +181,7 @@ import Testing
             let outcome = try await Program.product("lifeline", arguments).outcome()
             #expect(outcome.status == 65, "\(method): \(outcome.errorText)")
             #expect(
-                outcome.errorText.contains("Cannot encode request 2 of --data, at line 2. "),
+                outcome.errorText.contains("Cannot encode message 2 of --data, at line 2. "),
                 "\(outcome.errorText)"
             )
         }

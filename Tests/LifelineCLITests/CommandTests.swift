@@ -22,35 +22,53 @@ typealias ChatMessage = Sample_Chat_V1_ChatMessage
 
     // MARK: What arrives
 
-    @Test func aTextIsPrintedAsTextFormat() async throws {
-        let output = try await receive(count: 2, format: "text") { endpoint in
-            let outcome = try await lifeline(
-                "send",
-                "--to",
-                endpoint,
-                "--text",
-                "Grüezi",
-                "--from",
-                "Ada",
-                "--count",
-                "2"
-            )
+    @Test(arguments: [
+        ("json", #"{"from":"Ada","text":"Grüezi"}"# + "\n"), ("text", "from: \"Ada\"\ntext: \"Grüezi\"\n---\n"),
+    ])
+    func aMessageIsPrintedInEachForm(format: String, expected: String) async throws {
+        let output = try await receive(options: chatSchema, count: 2, format: format) { endpoint in
+            let data = ["--data", #"{"text": "Grüezi", "from": "Ada"}"#, "--count", "2"]
+            let send = ["send", "--to", endpoint] + chatSchema + data
+            let outcome = try await Program.product("lifeline", send).outcome()
             #expect(outcome.status == 0)
             #expect(outcome.output.isEmpty)
             #expect(outcome.errorText.isEmpty, "it is quiet when no terminal listens")
         }
-        let text = String(decoding: output, as: UTF8.self)
-        #expect(text.contains("id: \"1\"\nfrom: \"Ada\"\ntext: \"Grüezi\"\nkind: KIND_TEXT\n"))
-        #expect(text.contains("id: \"2\"\n"))
+        #expect(String(decoding: output, as: UTF8.self) == expected + expected)
+    }
+
+    @Test(arguments: [
+        (["--format", "text"], "text: \"one\"\n---\ntext: \"two\"\n"),
+        (["--format", "json"], #"{"text":"one"}{"text":"two"}"#),
+        ([], #"{"text": "one", "other": 1} {"text": "two"}"#),
+    ])
+    func textIsSentAsMessages(format: [String], input: String) async throws {
+        let output = try await receive(count: 2, format: "delimited") { endpoint in
+            let arguments = ["send", "--to", endpoint, "--ignore-unknown"] + chatSchema + format
+            let outcome = try await Program.product("lifeline", arguments).outcome(input: Data(input.utf8))
+            #expect(outcome.status == 0, "\(outcome.errorText)")
+        }
+        #expect(try output == stream("one", "two"))
+    }
+
+    @Test func withoutATypeFieldsHaveNumbers() async throws {
+        let output = try await receive(count: 1, format: "text") { endpoint in
+            let sent = try stream("one")
+            _ = try await lifeline("send", "--to", endpoint, "--format", "delimited", input: sent)
+        }
+        #expect(String(decoding: output, as: UTF8.self) == "4: \"one\"\n---\n")
     }
 
     @Test func aStreamGoesOverWebSocket() async throws {
         let sent = try stream("one", String(repeating: "two ", count: 100_000), "three")
         let output = try await receive(on: "ws://127.0.0.1:0/chat", count: 3, format: "delimited") { endpoint in
             #expect(endpoint.hasPrefix("ws://127.0.0.1:") && endpoint.hasSuffix("/chat"))
-            let elsewhere = try await lifeline("send", "--to", "\(endpoint)/elsewhere", "--text", "x")
+            let elsewhere = try await Program.product(
+                "lifeline",
+                ["send", "--to", "\(endpoint)/elsewhere"] + chatMessage("x")
+            ).outcome()
             #expect(elsewhere.status == 69)
-            #expect(elsewhere.errorText.contains("webSocketRefused"), "\(elsewhere.errorText)")
+            #expect(elsewhere.errorText.contains("The server did not open a WebSocket"), "\(elsewhere.errorText)")
             #expect(elsewhere.errorText.split(separator: "\n").count == 1, "it is not tried again")
             let outcome = try await lifeline("send", "--to", endpoint, "--format", "delimited", input: sent)
             #expect(outcome.status == 0, "\(outcome.errorText)")
@@ -72,7 +90,7 @@ typealias ChatMessage = Sample_Chat_V1_ChatMessage
                 let sent = try stream("one", "two", "three")
                 try sent.write(to: URL(filePath: file))
                 let output = try await receive(on: "unix://\(socket)", count: 3, format: "delimited") { endpoint in
-                    let outcome = try await lifeline("send", "--to", endpoint, "--file", file)
+                    let outcome = try await lifeline("send", "--to", endpoint, "--format", "delimited", file)
                     #expect(outcome.status == 0)
                 }
                 #expect(output == sent)
@@ -102,9 +120,11 @@ typealias ChatMessage = Sample_Chat_V1_ChatMessage
         var input = try stream("one", "two")
         input += [2, 0x0A, 0xFF]
         let output = try await receive(count: 2, format: "delimited") { endpoint in
-            let outcome = try await lifeline("send", "--to", endpoint, "--format", "delimited", input: input)
+            let arguments = ["send", "--to", endpoint, "--format", "delimited"] + chatSchema
+            let outcome = try await Program.product("lifeline", arguments).outcome(input: input)
             #expect(outcome.status == 65)
-            #expect(outcome.errorText.contains("truncated"))
+            let place = "lifeline: Cannot decode message 3 of standard input, at byte \(input.count - 3). "
+            #expect(outcome.errorText.hasPrefix(place), "\(outcome.errorText)")
         }
         #expect(try output == stream("one", "two"))
     }
@@ -114,7 +134,7 @@ typealias ChatMessage = Sample_Chat_V1_ChatMessage
         let output = try await receive(count: 1, format: "delimited") { endpoint in
             let outcome = try await lifeline("send", "--to", endpoint, "--format", "delimited", input: input)
             #expect(outcome.status == 65)
-            #expect(outcome.errorText.contains("truncatedFrame"))
+            #expect(outcome.errorText.contains("The stream ends inside a message."))
         }
         #expect(try output == stream("one"))
     }
@@ -123,16 +143,24 @@ typealias ChatMessage = Sample_Chat_V1_ChatMessage
 
     @Test(arguments: [
         ["send", "--to", "tcp://127.0.0.1:1"],
-        ["send", "--to", "tcp://127.0.0.1:1", "--text", "a", "--file", "b"],
-        ["send", "--to", "nowhere", "--text", "a"],
-        ["send", "--to", "tcp://127.0.0.1:1", "--text", "a", "--count", "0"],
-        ["send", "--to", "tcp://127.0.0.1:1", "--text", "a", "--attempts", "0"],
         ["send", "--to", "tcp://127.0.0.1:1", "--format", "text"],
-        ["send", "--to", "tcp://127.0.0.1:1", "--file", "a", "--from", "b"],
-        ["send", "--to", "tcp://127.0.0.1:1", "--text", "a", "--proxy", "ftp://proxy"],
-        ["send", "--to", "tcp://127.0.0.1:1", "--text", "a", "--proxy", "http://proxy", "--no-proxy"],
+        ["send", "--to", "nowhere", "--format", "delimited"],
+        ["send", "--to", "tcp://127.0.0.1:1", "--type", "a", "--data", "{}", "b"],
+        ["send", "--to", "tcp://127.0.0.1:1", "--type", "a", "--data", "{}", "--count", "0"],
+        ["send", "--to", "tcp://127.0.0.1:1", "--type", "a", "--data", "{}", "--attempts", "0"],
+        ["send", "--to", "tcp://127.0.0.1:1", "--type", "a", "--data", "{}", "--proxy", "ftp://proxy"],
+        ["send", "--to", "tcp://127.0.0.1:1", "--type", "a", "--proxy", "http://proxy", "--no-proxy"],
+        ["send", "--to", "tcp://127.0.0.1:1", "--type", "a", "--replies", "1"],
+        ["send", "--to", "tcp://127.0.0.1:1", "--type", "a", "--both", "--for", "0"],
+        ["send", "--to", "tcp://127.0.0.1:1", "--type", "a", "--heartbeat-interval", "1"],
+        ["send", "--to", "tcp://127.0.0.1:1", "--type", "a", "--framing", "fixed-header", "--heartbeat", "{}"],
+        ["send", "--to", "tcp://127.0.0.1:1", "--type", "a", "--framing", "fixed-header", "--frame-url", "1"],
+        ["send", "--to", "tcp://127.0.0.1:1", "--type", "a", "--head-type", "x"],
         ["receive"],
+        ["receive", "--on", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:1"],
         ["receive", "--on", "tcp://127.0.0.1:0", "--format", "json"],
+        ["receive", "--on", "tcp://127.0.0.1:0", "--attempts", "1"],
+        ["receive", "--to", "tcp://127.0.0.1:1", "--quiet", "--verbose"],
         ["unknown"],
     ])
     func wrongUsageIs64(arguments: [String]) async throws {
@@ -142,16 +170,21 @@ typealias ChatMessage = Sample_Chat_V1_ChatMessage
     }
 
     @Test func anUnavailablePeerIs69() async throws {
-        let outcome = try await lifeline("send", "--to", "unix:///tmp/no-such-socket", "--text", "a", "--attempts", "1")
+        let arguments = ["send", "--to", "unix:///tmp/no-such-socket", "--attempts", "1"] + chatMessage("a")
+        let outcome = try await Program.product("lifeline", arguments).outcome()
         #expect(outcome.status == 69)
-        #expect(outcome.errorText.hasPrefix("lifeline: connectFailed"))
+        let words = "lifeline: There is no socket /tmp/no-such-socket. Check that a program listens there.\n"
+        #expect(outcome.errorText == words)
+        let verbose = try await Program.product("lifeline", arguments + ["--verbose"]).outcome()
+        #expect(verbose.errorText.contains("lifeline: #1 idle → connecting: started"), "\(verbose.errorText)")
+        #expect(verbose.errorText.contains("\nlifeline: connectFailed: "), "\(verbose.errorText)")
     }
 
     @Test func anEndpointInUseIs69() async throws {
         let listener = try await RawSocket.listen()
         let outcome = try await lifeline("receive", "--on", "tcp://127.0.0.1:\(listener.port)", "--count", "1")
         #expect(outcome.status == 69)
-        #expect(outcome.errorText.contains("addressInUse"))
+        #expect(outcome.errorText.contains("127.0.0.1:\(listener.port)"), "\(outcome.errorText)")
     }
 
     @Test func aMissingFileIs74() async throws {
@@ -160,7 +193,8 @@ typealias ChatMessage = Sample_Chat_V1_ChatMessage
             "send",
             "--to",
             "tcp://127.0.0.1:\(listener.port)",
-            "--file",
+            "--format",
+            "delimited",
             "/tmp/no-such-file"
         )
         #expect(outcome.status == 74)
@@ -172,7 +206,7 @@ typealias ChatMessage = Sample_Chat_V1_ChatMessage
         let lifeline = try Program.product("lifeline", []).path
         try await Program(URL(filePath: "/bin/sh"), ["-c", command, lifeline]).run { line in
             let endpoint = String(line.split(separator: " ").last ?? "")
-            _ = try await self.lifeline("send", "--to", endpoint, "--text", "a")
+            _ = try await Program.product("lifeline", ["send", "--to", endpoint] + chatMessage("a")).outcome()
         }
     }
 

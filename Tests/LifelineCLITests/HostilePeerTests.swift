@@ -22,7 +22,7 @@ import Testing
         // A steady connection sends one good message after each attack; the receiver ends when it has had so many.
         // What an attack itself gets through as a message is printed too, so that the limit may come earlier.
         let attackCount = Self.vectors.count + randomCount
-        let output = try await receive(count: attackCount, format: "delimited") { endpoint in
+        let output = try await receive(options: chatSchema, count: attackCount, format: "delimited") { endpoint in
             let port = try #require(Int(endpoint.split(separator: ":").last ?? ""))
             let steady = try await RawSocket.connect(toPort: port)
             do {

@@ -26,10 +26,10 @@ import Testing
     }
 
     @Test func receivedTextIsEscaped() async throws {
-        let output = try await receive(count: 1, format: "text") { endpoint in
-            let outcome = try await Program.product("lifeline", ["send", "--to", endpoint, "--text", Self.evil])
-                .outcome()
-            #expect(outcome.status == 0)
+        let output = try await receive(options: chatSchema, count: 1, format: "text") { endpoint in
+            let input = try ChatMessage.with { $0.text = Self.evil }.withDelimitedBytes { Data($0) }
+            let send = try Program.product("lifeline", ["send", "--to", endpoint, "--format", "delimited"])
+            #expect(try await send.outcome(input: input).status == 0)
         }
         let text = String(decoding: output, as: UTF8.self)
         #expect(text.contains(#"text: "x\033[2J\302\233\342\200\256\342\200\250""#), "\(text)")

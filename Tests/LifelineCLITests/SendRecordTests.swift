@@ -12,6 +12,8 @@ import Testing
     /// How the last attempt's connection ends in order.
     private static let lastEnd = TransitionReason(.attemptsUsedUp, error: TransitionReason(.closedByPeer).asError)
 
+    private static let words = StepWords(peer: "the peer", isVerbose: false)
+
     private func event(
         _ from: ConnectionState,
         _ to: ConnectionState,
@@ -48,7 +50,7 @@ import Testing
     @Test func aCloseInOrderIsNoLoss() {
         for undelivered in [0, nil] {
             let record = record(end: event(.draining, .closed, TransitionReason(.drained), undelivered: undelivered))
-            #expect(record.failure == nil && record.summary(sentCount: 3) == nil)
+            #expect(record.failure(in: Self.words) == nil && record.summary(sentCount: 3) == nil)
         }
     }
 
@@ -62,7 +64,7 @@ import Testing
     )
     func whatTheLastCloseLostIsReported(reason: TransitionReason, undelivered: Int?, text: String) throws {
         let record = record(end: event(.draining, .closed, reason, undelivered: undelivered))
-        #expect(record.failure?.status == .inputOutput)
+        #expect(record.failure(in: Self.words)?.status == .inputOutput)
         let summary = try #require(record.summary(sentCount: 3))
         #expect(summary.hasPrefix("sent 3 messages, of which") && summary.contains(text))
         #expect(summary.hasSuffix("; 1 connection was lost"))
@@ -74,7 +76,7 @@ import Testing
             event(.connecting, .ready, TransitionReason(.connected)),
             end: event(.draining, .closed, TransitionReason(.drained), undelivered: 0)
         )
-        #expect(record.failure == nil)
+        #expect(record.failure(in: Self.words) == nil)
         #expect(record.summary(sentCount: 9)?.contains("of which 4 did not arrive; 1 connection was lost") == true)
     }
 
@@ -85,33 +87,33 @@ import Testing
                 event(.ready, .gaveUp, reason, undelivered: 0),
                 end: event(.gaveUp, .closed, TransitionReason(.closedByUser))
             )
-            #expect(record.failure == nil)
+            #expect(record.failure(in: Self.words) == nil)
         }
     }
 
     @Test func givingUpWithMessagesLeftIs69() {
         let record = record(event(.ready, .gaveUp, Self.lastEnd, undelivered: 0), finished: false)
-        #expect(record.failure?.status == .unavailable)
+        #expect(record.failure(in: Self.words)?.status == .unavailable)
     }
 
     @Test(arguments: [1, nil] as [Int?]) func givingUpAfterALossIs74(undelivered: Int?) {
         let reason = undelivered == nil ? TransitionReason(.attemptsUsedUp, error: Self.reset) : Self.lastEnd
         let record = record(end: event(.ready, .gaveUp, reason, undelivered: undelivered))
-        #expect(record.failure?.status == .inputOutput)
+        #expect(record.failure(in: Self.words)?.status == .inputOutput)
     }
 
     @Test func aRefusalAfterEverythingWasTakenIs69() {
         let refusal = ConnectionError(code: .tlsRejected, message: "By the test.")
         let record = record(end: event(.draining, .closed, .ended(by: refusal), undelivered: nil))
-        #expect(record.failure?.status == .unavailable)
+        #expect(record.failure(in: Self.words)?.status == .unavailable)
     }
 
     @Test func stepsThatWereMissedLeaveTheNumbersOpen() throws {
         let missed = event(.connecting, .backingOff, .connectFailed(Self.reset), missed: 7)
         let summary = try #require(record(missed).summary(sentCount: 1))
         #expect(summary == "sent 1 message, of which an unknown number did not arrive")
-        #expect(record(missed).failure?.status == .inputOutput)
-        #expect(record(missed, event(.connecting, .ready, TransitionReason(.connected))).failure == nil)
+        #expect(record(missed).failure(in: Self.words)?.status == .inputOutput)
+        #expect(record(missed, event(.connecting, .ready, TransitionReason(.connected))).failure(in: Self.words) == nil)
         let lost = record(missed, end: event(.ready, .backingOff, .ended(by: Self.reset), undelivered: 1))
         #expect(lost.summary(sentCount: 2)?.hasSuffix("; at least 1 connection was lost") == true)
     }
@@ -164,6 +166,17 @@ import Testing
         #expect(record.lossCount == 1)
     }
 
+    /// Where there are enough replies, a peer that goes on is not waited for.
+    @Test(arguments: [(0, false), (nil, false), (1, true)] as [(Int?, Bool)])
+    func afterEnoughRepliesOnlyMessagesThatAreMissingMatter(undelivered: Int?, isFailure: Bool) {
+        var record = SendRecord()
+        record.sendingFinished(lastConnection: 0)
+        record.stopped()
+        record.record(event(.draining, .closed, .ended(by: Self.reset), undelivered: undelivered))
+        #expect((record.failure(in: Self.words) != nil) == isFailure)
+        #expect((record.summary(sentCount: 1) != nil) == isFailure)
+    }
+
     /// Steps that were made before it began are seen all the same.
     @Test func theWatcherMissesNoStep() async throws {
         try await withTemporaryPath { path in
@@ -175,7 +188,12 @@ import Testing
                 receiving: RawMessage.self,
                 sending: RawMessage.self
             )
-            let watcher = SendWatcher(client: client, isQuiet: true)
+            let watcher = SendWatcher(
+                client: client,
+                words: Self.words,
+                isQuiet: true,
+                endsWithPeer: false
+            )
             async let running: Void = client.run()
             for await event in client.events where event.transition.to == .gaveUp { break }
             await client.close()

@@ -40,7 +40,7 @@ import Testing
             let server = ["--certificate", path("cert.pem"), "--key", path("key.pem"), "--client-ca", path("ca.pem")]
             let output = try await receive(
                 on: listening,
-                options: server,
+                options: server + chatSchema,
                 count: 2,
                 format: "text"
             ) { endpoint in
@@ -51,7 +51,7 @@ import Testing
                     ["--ca", path("ca.pem"), "--pin", root.publicKeyPin],
                     ["--trust-pins", "--pin", try certificate.fingerprint],
                 ] {
-                    let arguments = ["send", "--to", endpoint, "--text", "Grüezi"] + trust + identity
+                    let arguments = ["send", "--to", endpoint] + chatMessage("Grüezi") + trust + identity
                     let outcome = try await Program.product("lifeline", arguments).outcome()
                     #expect(outcome.status == 0, "\(outcome.errorText)")
                     #expect(outcome.errorText.isEmpty, "\(outcome.errorText)")
@@ -67,8 +67,8 @@ import Testing
             _ = try await receive(on: "tls://127.0.0.1:0", options: server, count: 1, format: "text") { endpoint in
                 // The variable names the system's file, for this process only.
                 let lifeline = try Program.product("lifeline", []).path
-                let arguments = ["SSL_CERT_FILE=\(path("ca.pem"))", lifeline, "send", "--to", endpoint, "--text", "x"]
-                let outcome = try await Program(URL(filePath: "/usr/bin/env"), arguments).outcome()
+                let send = ["SSL_CERT_FILE=\(path("ca.pem"))", lifeline, "send", "--to", endpoint]
+                let outcome = try await Program(URL(filePath: "/usr/bin/env"), send + chatMessage("x")).outcome()
                 #expect(outcome.status == 0, "\(outcome.errorText)")
             }
         }
@@ -80,22 +80,23 @@ import Testing
             _ = try await receive(on: "\(scheme)://127.0.0.1:0", options: server, count: 1, format: "text") {
                 endpoint in
                 let cases = [
-                    ([], 69, "certificateUntrusted"),
-                    (["--ca", path("ca.pem"), "--pin", client.publicKeyPin], 69, "certificatePinMismatch"),
+                    ([], 69, "is not to be trusted"),
+                    (["--ca", path("ca.pem"), "--pin", client.publicKeyPin], 69, "has none of the pins"),
                     (["--ca", path("nothing.pem")], 65, "nothing.pem cannot be read"),
                     (["--ca", path("key.pem")], 65, "no certificate in PEM"),
                 ]
                 for (options, status, text) in cases {
                     let outcome = try await Program.product(
                         "lifeline",
-                        ["send", "--to", endpoint, "--text", "x"] + options
+                        ["send", "--to", endpoint] + chatMessage("x") + options
                     )
                     .outcome()
                     #expect(outcome.status == Int32(status))
                     #expect(outcome.errorText.contains(text), "\(outcome.errorText)")
                     #expect(outcome.errorText.split(separator: "\n").count == 1, "\(outcome.errorText)")
                 }
-                let outcome = try await lifeline("send", "--to", endpoint, "--text", "x", "--ca", path("ca.pem"))
+                let send = ["send", "--to", endpoint, "--ca", path("ca.pem")] + chatMessage("x")
+                let outcome = try await Program.product("lifeline", send).outcome()
                 #expect(outcome.status == 0)
             }
         }
@@ -106,7 +107,7 @@ import Testing
         try await withFiles { path in
             let server = ["--certificate", path("cert.pem"), "--key", path("key.pem"), "--client-ca", path("ca.pem")]
             _ = try await receive(on: "tls://127.0.0.1:0", options: server, count: 1, format: "text") { endpoint in
-                let send = ["send", "--to", endpoint, "--text", "x", "--ca", path("ca.pem")]
+                let send = ["send", "--to", endpoint, "--ca", path("ca.pem")] + chatMessage("x")
                 let refused = try await Program.product("lifeline", send).outcome()
                 #expect(refused.status == 69, "\(refused.errorText)")
                 #expect(refused.errorText.contains("did not accept this side's certificate"), "\(refused.errorText)")
@@ -118,7 +119,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ["send", "--text", "x", "--to"], ["receive", "--on"], ["monitor", "--reach"],
+        ["send", "--format", "delimited", "--to"], ["receive", "--on"], ["monitor", "--reach"],
     ]) func endpointsArePrintedWithoutPasswords(arguments: [String]) async throws {
         for endpoint in ["wss://ada:s3cret@host/", "wss://ada:s3cret", "ada:s3cret@host:1", "wss://ada:s3cret%40host/"]
         {
@@ -138,13 +139,13 @@ import Testing
     }
 
     @Test(arguments: [
-        (["send", "--to", "tcp://127.0.0.1:1", "--text", "x", "--ca", "ca.pem"], "endpoints tls://"),
-        (["send", "--to", "tls://127.0.0.1:1", "--text", "x", "--key", "key.pem"], "go together"),
-        (["send", "--to", "tls://127.0.0.1:1", "--text", "x", "--trust-pins"], "needs --pin"),
-        (["send", "--to", "tls://127.0.0.1:1", "--text", "x", "--pin", "sha256/x"], "no certificate pin"),
+        (["send", "--to", "tcp://127.0.0.1:1", "--format", "delimited", "--ca", "ca.pem"], "endpoints tls://"),
+        (["send", "--to", "tls://127.0.0.1:1", "--format", "delimited", "--key", "key.pem"], "go together"),
+        (["send", "--to", "tls://127.0.0.1:1", "--format", "delimited", "--trust-pins"], "needs --pin"),
+        (["send", "--to", "tls://127.0.0.1:1", "--format", "delimited", "--pin", "sha256/x"], "no certificate pin"),
         (
             [
-                "send", "--to", "ws://127.0.0.1:1", "--text", "x", "--pin",
+                "send", "--to", "ws://127.0.0.1:1", "--format", "delimited", "--pin",
                 "sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
             ], "endpoints tls:// and wss://"
         ),

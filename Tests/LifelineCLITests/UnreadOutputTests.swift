@@ -35,13 +35,16 @@ import Testing
     @Test func anUnreadOutputDoesNotKeepACommandFromEnding() async throws {
         try await withTemporaryPath("pipe") { pipe in
             #expect(mkfifo(pipe, 0o600) == 0)
-            let receiver = try RunningCommand(["receive", "--on", "tcp://127.0.0.1:0"], after: "exec 1<>\(pipe)")
+            let receiver = try RunningCommand(
+                ["receive", "--on", "tcp://127.0.0.1:0", "--format", "text"] + chatSchema,
+                after: "exec 1<>\(pipe)"
+            )
             try await receiver.wait { $0.errorText.contains("listening on ") && $0.errorText.contains("\n") }
             let endpoint = String(receiver.errorText.split(whereSeparator: \.isWhitespace).last ?? "")
             // More than the pipe takes.
             let text = String(repeating: "x", count: 100_000)
-            let sender = try RunningCommand(["send", "--to", endpoint, "--text", text, "--quiet"])
-            #expect(await readByte(from: pipe) == UInt8(ascii: "i"), "it has begun to print an id")
+            let sender = try RunningCommand(["send", "--to", endpoint, "--quiet"] + chatMessage(text))
+            #expect(await readByte(from: pipe) == UInt8(ascii: "t"), "it has begun to print the text")
             receiver.send(SIGTERM)
             #expect(await receiver.finish() == 0)
             await sender.killAndWait()
@@ -76,7 +79,7 @@ import Testing
         try await receiver.wait { $0.errorText.contains("listening on ") && $0.errorText.contains("\n") }
         let port = try #require(Int(receiver.errorText.split(whereSeparator: { ":\n".contains($0) }).last ?? ""))
         let silent = try await RawSocket.connect(toPort: port)
-        try await receiver.wait { $0.errorText.contains("idleTimeout") }
+        try await receiver.wait { $0.errorText.contains("lifeline: closed the connection of tcp://127.0.0.1:") }
         // Its end, or a reset.
         _ = try? await silent.read()
         await receiver.killAndWait()

@@ -135,6 +135,15 @@ package struct Program: Sendable {
     }
 }
 
+/// The options by which the `lifeline` command knows the sample's `ChatMessage`.
+package let chatSchema: [String] = {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized.path
+    return ["--proto", "\(root)/Protos/sample/chat/v1/chat.proto", "-I", "\(root)/Protos", "--type", "ChatMessage"]
+}()
+
+/// The options by which `lifeline send` sends a `ChatMessage` with this text, which is put into JSON as it is.
+package func chatMessage(_ text: String) -> [String] { chatSchema + ["--data", #"{"text": "\#(text)"}"#] }
+
 /// Runs `lifeline receive` until it has had `count` messages, and `body` with its endpoint meanwhile; returns what it
 /// wrote to standard output.
 package func receive(

@@ -14,7 +14,8 @@ internal import UnixSignals
 
             Example:
               WebChatServer
-              lifeline send --to tcp://127.0.0.1:7000 --text "Hello" --from Ada
+              lifeline send --to tcp://127.0.0.1:7000 --proto Protos/sample/chat/v1/chat.proto -I Protos \
+            --type ChatMessage --data '{"from": "Ada", "text": "Hello", "kind": "KIND_TEXT"}'
             """
     )
 

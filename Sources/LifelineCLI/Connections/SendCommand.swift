@@ -1,16 +1,18 @@
 internal import ArgumentParser
 internal import Lifeline
 internal import LifelineMessages
-internal import LifelineProtos
+internal import LifelineReflection
 internal import Logging
 
 struct SendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "send",
-        abstract: "Connects, and sends messages.",
+        abstract: "Connects, and sends messages of any type.",
         discussion: """
-            Sends one text, or the ChatMessages of a delimited stream from a file or from standard input, and waits until \
-            the receiver has taken them.
+            Reads messages from a file or from standard input, sends them, and waits until the receiver has taken them. \
+            The input is what `lifeline decode` prints: JSON objects, or text format with a line --- after each message. \
+            The types come from --proto or --descriptor-set, and --type names the type of the messages. With --format \
+            delimited the input is a delimited stream, which is sent as it is, and needs no type.
 
             A connection that is lost is made again, with 1 s, 2 s, 4 s and so on between attempts, and a line on standard \
             error for each step; where the receiver has ended it in order, they come when a message waits for a connection, or \
@@ -20,9 +22,8 @@ struct SendCommand: AsyncParsableCommand {
             was killed, nobody here can know.
 
             The command succeeds when all messages were handed to a connection and the last one was closed in order, with \
-            everything in the receiver's system. It fails with 69 when it has given up connecting with messages left to \
-            send, or the receiver has refused this side's certificate, and with 74 when the last connection broke or the \
-            receiver did not end it within 5 s.
+            everything in the receiver's system. With --both it prints the messages that come back, until the receiver \
+            ends the connection, there are --replies of them, the time of --for is over, or it is interrupted.
 
             Over tls:// and wss:// the server's certificate must be valid, made out to HOST, and vouched for by an \
             authority of the system's or of --ca. One that is refused is not tried again. To pin the key of a certificate, take the last \
@@ -31,17 +32,24 @@ struct SendCommand: AsyncParsableCommand {
             | openssl base64
             and put sha256/ in front of it.
 
-            Examples:
-              lifeline send --to tcp://127.0.0.1:7000 --text "Hello" --from Ada
-              lifeline send --to tcp://127.0.0.1:7000 --text "Hello" --count 1000
-              lifeline send --to ws://127.0.0.1:7000/chat --text "Hello"
-              lifeline send --to unix:///tmp/chat.sock --format delimited < chat.bin
-              lifeline send --to unix:///tmp/chat.sock --file chat.bin
-              lifeline send --to tcp://chat.example.org:7000 --text "Hello" --proxy socks5://127.0.0.1:1080
-              lifeline send --to tls://chat.example.org:7443 --text "Hello" --ca ca.pem
-              lifeline send --to wss://10.0.0.7:7443/chat --text "Hello" --trust-pins --pin sha256/47DEQpj8HBSa…
+            Examples, where a schema is given by --proto chat.proto --type ChatMessage:
+              lifeline send --to tcp://127.0.0.1:7000 --proto chat.proto --type ChatMessage --data '{"text": "Hello"}'
+              lifeline send --to ws://127.0.0.1:7000/chat --proto chat.proto --type ChatMessage messages.json
+              lifeline send --to unix:///tmp/chat.sock --format delimited < chat.binpb
+              lifeline send --to tls://chat.example.org:7443 --ca ca.pem --format delimited chat.binpb
+              lifeline send --to wss://10.0.0.7:7443/chat --trust-pins --pin sha256/47DEQpj8HBSa… --format delimited chat.binpb
+              lifeline send --to tcp://chat.example.org:7000 --proxy socks5://127.0.0.1:1080 --format delimited chat.binpb
+              lifeline send --to tcp://127.0.0.1:7000 --proto chat.proto --type ChatMessage --both --replies 1 \
+            --data '{"text": "Hello"}'
+
+            Exit codes: 0 done, 64 wrong usage, 65 bad data or a schema, certificate or key that cannot be used, 69 given up \
+            connecting with messages left to send, a certificate refused, or protoc is missing, 74 input or output failed, \
+            the last connection broke, or the receiver did not end it within 5 s.
             """
     )
+
+    @Argument(help: "The messages. Default: standard input.", completion: .file())
+    var file: String?
 
     @Option(
         help: ArgumentHelp(
@@ -51,95 +59,183 @@ struct SendCommand: AsyncParsableCommand {
     )
     var to: String
 
-    @Option(help: "Send a message with this text.")
-    var text: String?
+    @Option(help: ArgumentHelp("Send this message, in place of a file's.", valueName: "json"))
+    var data: String?
 
-    @Option(help: "Who the text is from.")
-    var from: String?
+    @Option(help: "With --data, how often to send it; with a file, stop after this many messages.")
+    var count: Int?
 
-    @Option(help: "delimited: send the delimited stream on standard input.")
+    @Option(help: ArgumentHelp("The type of the messages.", valueName: "name"))
+    var type: String?
+
+    @OptionGroup(title: "Schema") var schema: SchemaOptions
+
+    @Option(help: "What the file is: json, text or delimited. Default: json.")
     var format: MessageFormat?
 
-    @Option(help: "Send the delimited stream in this file.", completion: .file())
-    var file: String?
+    @Flag(help: "Pass over fields that the type does not have, and names of enum values that it does not know.")
+    var ignoreUnknown = false
 
-    @Option(help: "With --text, how often to send it; with a stream, stop after this many messages.")
-    var count: Int?
+    @OptionGroup var limit: MessageLimit
+
+    @OptionGroup(title: "Replies") var replies: ReplyOptions
 
     /// A minute and a half, in which a receiver is restarted by hand. Connections that last less than 10 s count, too.
     @Option(help: "How often to try to connect in a row before giving up.")
     var attempts = 8
 
+    @OptionGroup(title: "Heartbeat") var heartbeat: HeartbeatOptions
+
+    @OptionGroup(title: "Framing") var framing: FramingOptions
+
     @OptionGroup var proxy: ProxyOptions
 
-    @OptionGroup(title: "TLS")
-    var tls: ClientTLSArguments
+    @OptionGroup(title: "TLS") var tls: ClientTLSArguments
 
-    @Flag(help: "Do not tell of connections that are lost and made again.")
-    var quiet = false
+    @OptionGroup var steps: StepOptions
 
     func validate() throws {
-        if attempts < 1 { throw ValidationError("--attempts must be at least 1.") }
-        let sources = [text != nil, format != nil, file != nil].filter { $0 }.count
-        guard sources == 1 else {
-            throw ValidationError("Give one of --text, --format delimited with a stream on standard input, and --file.")
-        }
-        if format == .text { throw ValidationError("--format takes only delimited here; a text goes into --text.") }
-        if from != nil, text == nil {
-            throw ValidationError("--from goes with --text; a stream's messages have theirs.")
-        }
         try tls.validate(for: parseEndpoint(to))
+        try framing.validate(with: heartbeat)
+        if attempts < 1 { throw ValidationError("--attempts must be at least 1.") }
         if let count, count < 1 { throw ValidationError("--count must be at least 1.") }
+        if data != nil, file != nil || format != nil {
+            throw ValidationError("--data gives the message as JSON, so that no FILE and no --format goes with it.")
+        }
+        if type == nil, format != .delimited {
+            throw ValidationError(
+                """
+                JSON and text need the type of the messages:
+                  lifeline send --to \(to) --proto FILE --type NAME …
+                A stream of delimited messages does not:
+                  lifeline send --to \(to) --format delimited …
+                """
+            )
+        }
     }
 
     func run() async throws {
         try await exitingOnFailure {
-            let input = try text == nil ? file.map(InputFile.init(path:)) ?? .standardInput() : nil
-            try await send(input)
+            switch framing.framing {
+            case .delimited: try await send(through: .delimited)
+            case .fixedHeader: try await send(through: framing.fixedHeaderCarrier)
+            case .headLine: try await send(through: framing.headLineCarrier)
+            }
         }
     }
 
-    private func send(_ input: consuming InputFile?) async throws {
+    private func send<Received, Sent>(through carrier: Carrier<Received, Sent>) async throws {
+        let pool = try schema.load()
+        let source = try source(in: pool)
+        let printer = try replies.printer(in: pool, of: type, limit: limit, isQuiet: steps.quiet)
+        let endpoint = try parseEndpoint(to)
+        let configuration = try clientConfiguration
         let client = Client(
-            to: try parseEndpoint(to),
-            configuration: try clientConfiguration,
-            receiving: RawMessage.self,
-            sending: RawMessage.self,
+            to: endpoint,
+            configuration: configuration,
+            receiving: Received.self,
+            sending: Sent.self,
+            heartbeat: carrier.heartbeat(of: try heartbeat.message(in: pool, type: type)),
             // The watcher tells what there is to tell.
             logger: Logger(label: "lifeline") { _ in SwiftLogNoOpLogHandler() }
         )
-        var sender = MessageSender(client: client, limit: count)
-        let watcher = SendWatcher(client: client, isQuiet: quiet)
+        let words = StepWords(for: endpoint, configuration, isVerbose: steps.verbose)
+        let watcher = SendWatcher(client: client, words: words, isQuiet: steps.quiet, endsWithPeer: replies.both)
+        let (isBoth, isQuiet, duration) = (replies.both, steps.quiet, replies.duration)
         async let running: Void = client.run()
-        async let watching: Void = watcher.run()
-        // Bad input is reported after the graceful close, so that the messages before it arrive.
-        var failure: CommandFailure?
-        do {
-            if let text {
-                try await sender.send(text: text, from: from)
-            } else if let input {
-                failure = try await sender.send(streamFrom: input)
+        let sending = Task<(Int, CommandFailure?), any Error> {
+            var sender = MessageSender(client: client, wrap: carrier.wrap, isQuiet: isQuiet || isBoth)
+            // Bad input is reported after the graceful close, so that the messages before it arrive.
+            var failure: CommandFailure?
+            do {
+                failure = try await sender.send(source)
+                // Looked up at once, before there is a later one, mostly.
+                let last = client.history.last { $0.transition.to == .ready }
+                await watcher.sendingFinished(lastConnection: last?.transition.number ?? 0)
+                if !isBoth { await client.close() }
+            } catch let error as ConnectionError where error.code == .closedLocally {
+                // The watcher has closed it, and knows why.
+            } catch is CancellationError {
+                // The client has given up, or there are enough replies.
             }
-            // Looked up at once, before there is a later one, mostly.
-            let last = client.history.last { $0.transition.to == .ready }
-            await watcher.sendingFinished(lastConnection: last?.transition.number ?? 0)
-        } catch let error as ConnectionError where error.code == .closedLocally {
-            // The watcher has closed it, and knows why.
+            return (sender.sentCount, failure)
         }
-        await client.close()
+        let interruption = isBoth ? await Interruption() : nil
+        let stopping = Task {
+            guard let printer, let interruption else { return }
+            let result = await Result.of { try await printer.waitUntilDone(or: interruption, within: duration) }
+            sending.cancel()
+            await watcher.stop()
+            try result.get()
+        }
+        defer {
+            sending.cancel()
+            stopping.cancel()
+        }
+        let peer = endpoint.name
+        async let receiving: Void = client.printMessages(with: printer, from: peer)
+        await watcher.run()
+        // Else the input is read to its end, which may have come before the connection's.
+        if isBoth { sending.cancel() }
+        let (sentCount, failure) = try await sending.value
         try await running
-        await watching
-        try await watcher.finish(sentCount: sender.sentCount)
+        await receiving
+        stopping.cancel()
+        await printer?.reportEnd()
+        try await stopping.value
+        try await watcher.finish(sentCount: sentCount)
         if let failure { throw failure }
+    }
+
+    private func source(in pool: DescriptorPool?) throws(CommandFailure) -> MessageSource {
+        let type = try pool.messageType(named: type)
+        let byteLimit = limit.ofConnections
+        if let data, let (type, pool) = type {
+            let message = try RawMessage(
+                json: data,
+                from: "--data",
+                of: type,
+                in: pool,
+                ignoresUnknown: ignoreUnknown,
+                limit: byteLimit
+            )
+            return .example(message, count: count ?? 1)
+        }
+        let input = try file.map(InputFile.init(path:)) ?? .standardInput()
+        guard let (type, pool) = type, let form = (format ?? .json).textForm else {
+            let decoder = type.map { TypedDecoder($0.type, limit: byteLimit) }
+            return .delimited(input, checking: decoder, limit: count, byteLimit: byteLimit)
+        }
+        let decoder = MessageTextDecoder(
+            type,
+            in: pool,
+            from: form,
+            ignoresUnknown: ignoreUnknown,
+            limit: byteLimit
+        )
+        return .text(input, decoder, limit: count, byteLimit: byteLimit)
     }
 
     private var clientConfiguration: ClientConfiguration {
         get throws {
             var configuration = ClientConfiguration()
             configuration.backoff.maximumAttempts = attempts
+            configuration.connection.maximumFrameLength = limit.ofConnections
             configuration.connection.proxy = try proxy.configuration
             configuration.connection.tls = tls.configuration
+            heartbeat.apply(to: &configuration.connection.heartbeat)
             return configuration
+        }
+    }
+}
+
+extension Client where Received: CarriedContent {
+    /// Prints the messages that come until the client is closed, or drops them if there is no printer.
+    fileprivate func printMessages(with printer: MessagePrinter?, from peer: String) async {
+        if let printer {
+            await printer.printMessages(of: self, from: peer)
+        } else {
+            await dropMessages()
         }
     }
 }

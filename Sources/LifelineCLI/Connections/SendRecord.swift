@@ -17,6 +17,8 @@ struct SendRecord {
     /// Why the last connection broke, when none was made after it.
     private var lastFailure: ConnectionError?
     private var giveUpReason: TransitionReason?
+    /// Whether this side has ended the connection without waiting for the peer's end.
+    private var isStopped = false
 
     var isSendingFinished: Bool { lastUsedConnection != nil }
 
@@ -26,6 +28,11 @@ struct SendRecord {
         guard let pendingEnd else { return }
         self.pendingEnd = nil
         if pendingEnd.transition.number < lastConnection { count(pendingEnd) }
+    }
+
+    /// There are enough replies. The peer, which may send on and on, need not end the connection in order.
+    mutating func stopped() {
+        isStopped = true
     }
 
     /// The client is closed. When there were messages left to send, they were to be sent after the last end.
@@ -52,6 +59,7 @@ struct SendRecord {
 
     private mutating func connectionEnded(_ event: ClientEvent) {
         let reason = event.transition.reason
+        if isStopped, event.transition.from == .draining, event.undeliveredMessageCount ?? 0 == 0 { return }
         let isInOrder = reason.isOrderlyEnd && event.undeliveredMessageCount ?? 0 == 0
         if isInOrder {
             if reason.code == .drained { return }
@@ -88,20 +96,16 @@ struct SendRecord {
     }
 
     /// Why the command fails: it has given up with messages left to send, or the last connection broke.
-    var failure: CommandFailure? {
-        if let giveUpReason, !isSendingFinished {
-            if let error = giveUpReason.error, error.code == .invalidConfiguration { return CommandFailure(error) }
-            let message = giveUpReason.error.map { "\($0)" } ?? "\(giveUpReason)"
-            return CommandFailure(status: .unavailable, message: message)
-        }
+    func failure(in words: StepWords) -> CommandFailure? {
+        if let giveUpReason, !isSendingFinished { return words.failure(forGivingUp: giveUpReason) }
         // Over TLS 1.3 a client that is refused learns it when it has sent.
-        return lastFailure.map { CommandFailure($0) ?? CommandFailure(status: .inputOutput, message: "\($0)") }
+        return lastFailure.map { words.failure(for: $0) }
     }
 }
 
 extension TransitionReason {
     /// Whether the peer ended the connection in order, or both sides did.
-    fileprivate var isOrderlyEnd: Bool {
+    var isOrderlyEnd: Bool {
         let peersEnd = TransitionReason(.closedByPeer)
         // When that was the last attempt's connection, the reason says so in other words.
         return [peersEnd, TransitionReason(.attemptsUsedUp, error: peersEnd.asError), TransitionReason(.drained)]

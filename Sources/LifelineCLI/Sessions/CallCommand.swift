@@ -91,6 +91,9 @@ struct CallCommand: AsyncParsableCommand {
     @Flag(help: "Print how long calls took as JSON, in seconds.")
     var json = false
 
+    @Flag(help: "Pass over fields that the request does not have, and names of enum values that it does not know.")
+    var ignoreUnknown = false
+
     @OptionGroup(title: "Schema") var schema: SchemaOptions
 
     @OptionGroup var jsonFlags: JSONFlags
@@ -153,7 +156,12 @@ struct CallCommand: AsyncParsableCommand {
             metadata: try parsedMetadata,
             replies: replies ?? .fieldNumbers(limit: .max)
         )
-        let requests = CallRequests(method, in: schema, from: data.map(RequestText.init))
+        let requests = CallRequests(
+            method,
+            in: schema,
+            from: data.map(RequestText.init),
+            ignoresUnknown: ignoreUnknown
+        )
         if method.kind != .serverPush { pushes.stop() }
         switch method.kind {
         case .unary:

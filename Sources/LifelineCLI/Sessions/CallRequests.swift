@@ -1,3 +1,4 @@
+internal import Lifeline
 internal import LifelineMessages
 internal import LifelineReflection
 
@@ -6,10 +7,14 @@ struct CallRequests {
     private let method: Schema.Method
     private let schema: Schema
     private let text: RequestText
+    private let ignoresUnknown: Bool
 
-    /// - Parameter text: nil for standard input where the method takes a stream, and for a request without fields where
-    ///   it does not.
-    init(_ method: Schema.Method, in schema: Schema, from text: RequestText?) {
+    /// - Parameters:
+    ///   - text: nil for standard input where the method takes a stream, and for a request without fields where it does
+    ///     not.
+    ///   - ignoresUnknown: whether unknown fields and names of enum values are passed over.
+    init(_ method: Schema.Method, in schema: Schema, from text: RequestText?, ignoresUnknown: Bool) {
+        self.ignoresUnknown = ignoresUnknown
         self.method = method
         self.schema = schema
         let takesStream = method.kind == .clientStream || method.kind == .bothWays
@@ -26,9 +31,16 @@ struct CallRequests {
                 message: "The server does not tell what \(method.name) takes. Give its .proto file with --proto."
             )
         }
-        let limit = MessageLimit.default
-        let decoder = MessageTextDecoder(type, in: schema.pool, from: .json, ignoresUnknown: false, limit: limit)
-        return try RequestReader(text, decoder: decoder, limit: limit)
+        // What a session sends at most.
+        let limit = ConnectionConfiguration().maximumFrameLength
+        let decoder = MessageTextDecoder(
+            type,
+            in: schema.pool,
+            from: .json,
+            ignoresUnknown: ignoresUnknown,
+            limit: limit
+        )
+        return try RequestReader(text, decoder, limit: limit)
     }
 
     /// Reads all requests. There is at least one.

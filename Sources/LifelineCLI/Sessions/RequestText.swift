@@ -39,24 +39,22 @@ enum RequestText {
 
 /// Reads the requests of a call.
 struct RequestReader: ~Copyable {
-    private let decoder: MessageTextDecoder
-    private let name: String
     /// Nil for a literal.
     private let input: InputFile?
-    private var splitter: MessageSplitter
-    private var isAtEnd = false
-    /// What is still to be split, if it is no file.
+    private var reader: TextMessageReader
+    /// What is still to be read, if it is no file.
     private var literal: [UInt8] = []
-    /// What was split and not yet decoded, the last one first.
-    private var waiting: [MessageSplitter.Piece] = []
-    private var readCount = 0
+    private var isAtEnd = false
+    /// What was read and not yet handed on, the last one first.
+    private var waiting: [RawMessage] = []
+    /// Why nothing can be read behind those.
+    private var failure: CommandFailure?
 
-    init(_ text: RequestText, decoder: MessageTextDecoder, limit: Int) throws(CommandFailure) {
+    /// - Throws: `CommandFailure` when the file cannot be opened.
+    init(_ text: RequestText, _ decoder: MessageTextDecoder, limit: Int) throws(CommandFailure) {
         input = try text.open()
-        name = text.name
+        reader = TextMessageReader(decoder, of: text.name, limit: limit)
         if case .literal(let json) = text { literal = Array(json.utf8) }
-        self.decoder = decoder
-        splitter = MessageSplitter(.json, limit: max(limit, 1 << 20) * 8)
     }
 
     /// Waits for the next request, and returns it; nil after the last one.
@@ -64,31 +62,19 @@ struct RequestReader: ~Copyable {
     /// - Throws: `CommandFailure` when it is not of the type; `CancellationError`.
     mutating func next() async throws -> RawMessage? {
         while waiting.isEmpty {
+            if let failure { throw failure }
             if isAtEnd { return nil }
             let chunk = try await input?.readChunk() ?? literal
             literal = []
             isAtEnd = chunk.isEmpty
-            try split(chunk)
+            var requests: [RawMessage] = []
+            do throws(CommandFailure) {
+                try reader.read(chunk) { requests.append(RawMessage(bytes: try $0.serializedBytes())) }
+            } catch {
+                failure = error
+            }
+            waiting = requests.reversed()
         }
-        let piece = waiting.removeLast()
-        readCount += 1
-        do throws(MessageError) {
-            return RawMessage(bytes: try decoder.message(piece.text).serializedBytes())
-        } catch {
-            throw CommandFailure(
-                status: .badData,
-                message: "Cannot encode request \(readCount) of \(name), at line \(piece.line). \(error.words)"
-            )
-        }
-    }
-
-    private mutating func split(_ chunk: [UInt8]) throws(CommandFailure) {
-        do throws(MessageSplitter.TooLong) {
-            try splitter.split(chunk, into: &waiting)
-        } catch {
-            throw CommandFailure(status: .badData, message: "The request at line \(error.line) of \(name) is too long.")
-        }
-        if isAtEnd { splitter.finish(into: &waiting) }
-        waiting.reverse()
+        return waiting.removeLast()
     }
 }

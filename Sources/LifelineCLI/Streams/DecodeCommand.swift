@@ -70,7 +70,7 @@ struct DecodeCommand: ParsableCommand {
                 encoder: try encoder(),
                 maximumCount: count ?? .max,
                 skipsBadMessages: skipBad,
-                limit: limit.bytes
+                limit: limit.ofFiles
             )
             try decoder.run()
         }
@@ -80,13 +80,13 @@ struct DecodeCommand: ParsableCommand {
         let pool = try schema.load()
         guard let type else {
             if let pool { throw pool.missingType() }
-            return .fieldNumbers(limit: limit.bytes)
+            return .fieldNumbers(limit: limit.ofFiles)
         }
         guard let pool else { throw SchemaOptions.missing() }
         let (descriptor, types) = (try pool.messageType(named: type), MessageRegistry(pool))
         return switch format ?? .json {
-        case .json: .json(descriptor, json.options(types), limit: limit.bytes)
-        case .text: .text(descriptor, TextFormatEncodingOptions(types: types), limit: limit.bytes)
+        case .json: .json(descriptor, json.options(types), limit: limit.ofFiles)
+        case .text: .text(descriptor, TextFormatEncodingOptions(types: types), limit: limit.ofFiles)
         }
     }
 }

@@ -56,9 +56,9 @@ struct EncodeCommand: ParsableCommand {
                 in: pool,
                 from: format,
                 ignoresUnknown: ignoreUnknown,
-                limit: limit.bytes
+                limit: limit.ofFiles
             )
-            var encoder = StreamEncoder(input: input, decoder: decoder, form: format, limit: limit.bytes)
+            var encoder = StreamEncoder(input: input, decoder: decoder, limit: limit.ofFiles)
             try encoder.run()
         }
     }

@@ -8,6 +8,7 @@ extension MessageError {
         let kept = sentences.filter { !$0.contains("Options") }.joined(separator: ". ")
         let text = kept.hasSuffix(".") ? kept : "\(kept)."
         return switch code {
+        case .unknownField, .unknownEnumValue: "\(text) --ignore-unknown passes over such fields and values."
         case .memoryLimitExceeded: "It takes more memory than --limit allows."
         default: text
         }

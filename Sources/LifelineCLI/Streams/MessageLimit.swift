@@ -1,20 +1,28 @@
 internal import ArgumentParser
+internal import Lifeline
 
 /// How long a message may be.
 struct MessageLimit: ParsableArguments {
     @Option(
         name: .customLong("limit"),
-        help: ArgumentHelp("The most bytes that an encoded message may have. Up to 2147483647.", valueName: "bytes")
+        help: ArgumentHelp(
+            "The most bytes that an encoded message may have. Up to 2147483647. Default: 67108864 in files, 4194304 on "
+                + "connections.",
+            valueName: "bytes"
+        )
     )
-    var bytes = MessageLimit.default
-
-    /// 64 MiB.
-    static let `default` = 64 << 20
+    var chosen: Int?
 
     func validate() throws {
         // protobuf's own limit of a message.
-        guard (0...Int(Int32.max)).contains(bytes) else {
+        if let chosen, !(0...Int(Int32.max)).contains(chosen) {
             throw ValidationError("--limit must be between 0 and 2147483647.")
         }
     }
+
+    /// Of a message in a file or a pipe.
+    var ofFiles: Int { chosen ?? 64 << 20 }
+
+    /// Of a message on a connection, where a peer must not take up much memory.
+    var ofConnections: Int { chosen ?? ConnectionConfiguration().maximumFrameLength }
 }

@@ -4,7 +4,7 @@ internal import LifelineReflection
 /// Reads messages of one type from text.
 struct MessageTextDecoder {
     private let type: MessageDescriptor
-    private let form: TextForm
+    let form: TextForm
     private var jsonOptions: JSONDecodingOptions
     private var textOptions: TextFormatDecodingOptions
 

@@ -23,16 +23,14 @@ struct MessageTextEncoder {
     /// The line after a message in text format.
     static let separator = "---"
 
-    private let type: MessageDescriptor
     private let form: Form
-    private let decodingOptions: DecodingOptions
-    /// Whether nothing of a message may control the terminal that it is written to.
-    private let escapesControls = isatty(STDOUT_FILENO) == 1
+    private let decoder: TypedDecoder
+    /// Whether nothing of a message may control the terminal that it is written to. Default: standard output is one.
+    var escapesControls = isatty(STDOUT_FILENO) == 1
 
     private init(_ type: MessageDescriptor, _ form: Form, limit: Int) {
-        self.type = type
         self.form = form
-        decodingOptions = DecodingOptions(memoryLimit: max(limit, DecodingOptions().memoryLimit))
+        decoder = TypedDecoder(type, limit: limit)
     }
 
     /// - Parameter limit: the most bytes of an encoded message.
@@ -54,8 +52,7 @@ struct MessageTextEncoder {
 
     /// Decodes a message, whose `required` fields may be absent, and appends its text.
     func append(_ frame: UnsafeRawBufferPointer, to output: inout [UInt8]) throws(MessageError) {
-        let bytes = RawSpan(_unsafeBytes: frame)
-        let message = try DynamicMessage(type, serializedBytes: bytes, partial: true, options: decodingOptions)
+        let message = try decoder.message(frame)
         switch form {
         case .json(let options):
             let json = try message.jsonUTF8Bytes(options: options)

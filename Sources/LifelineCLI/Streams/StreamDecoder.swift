@@ -50,7 +50,7 @@ struct StreamDecoder: ~Copyable {
             }
             return .success(())
         } catch let error as FramingError {
-            return .failure(printer.failure(for: error))
+            return .failure(printer.place.failure(for: error))
         } catch {
             return .failure(CommandFailure(error) ?? CommandFailure(status: .software, message: "\(error)"))
         }
@@ -60,24 +60,23 @@ struct StreamDecoder: ~Copyable {
 /// Prints frames as messages.
 private struct FramePrinter: FrameRunSink {
     private let encoder: MessageTextEncoder
-    private let name: String
     private let maximumCount: Int
     private let skipsBadMessages: Bool
     private var output: [UInt8] = []
-    /// The messages that were seen, and the bad ones among them.
-    private var (messageCount, badCount) = (0, 0)
-    /// Where the next message begins, behind all lengths and messages before it.
-    private var byteOffset = 0
+    /// Where the next message begins.
+    private(set) var place: StreamPlace
+    /// How many of the messages before it are bad.
+    private var badCount = 0
     private var progress = Progress(verb: "decoded", isQuiet: isatty(STDOUT_FILENO) == 1)
 
     init(encoder: MessageTextEncoder, name: String, maximumCount: Int, skipsBadMessages: Bool) {
         self.encoder = encoder
-        self.name = name
+        place = StreamPlace(name: name)
         self.maximumCount = maximumCount
         self.skipsBadMessages = skipsBadMessages
     }
 
-    var isDone: Bool { messageCount - badCount >= maximumCount }
+    var isDone: Bool { place.messageCount - badCount >= maximumCount }
 
     mutating func receive(_ run: FrameRun) throws {
         var sizes = run.makeIterator()
@@ -90,12 +89,11 @@ private struct FramePrinter: FrameRunSink {
                 badCount += 1
                 writeErrorLine("lifeline: left out \(place): \(error.words.escaped())")
             }
-            messageCount += 1
-            byteOffset += sizes.skip() ?? 0
+            place.advance(by: sizes.skip() ?? 0)
             // The text of a message may be many times as long as its encoding.
             if output.count >= 256 << 10 { try flush() }
         }
-        progress.report(count: messageCount)
+        progress.report(count: place.messageCount)
     }
 
     mutating func flush() throws(CommandFailure) {
@@ -105,27 +103,14 @@ private struct FramePrinter: FrameRunSink {
 
     /// Tells how it went.
     func reportEnd() {
-        progress.finish(count: messageCount)
+        progress.finish(count: place.messageCount)
         if badCount > 0 {
-            writeErrorLine("lifeline: left out \(badCount) of \(messageCount) messages, which cannot be decoded")
+            writeErrorLine("lifeline: left out \(badCount) of \(place.messageCount) messages, which cannot be decoded")
         }
     }
-
-    /// The message that is decoded, in words.
-    private var place: String { "message \(messageCount + 1) of \(name), at byte \(byteOffset)" }
 
     private func failure(for error: MessageError) -> CommandFailure {
         let text = "Cannot decode \(place). \(error.words) Is --type right? --skip-bad leaves such messages out."
         return CommandFailure(status: .badData, message: text)
-    }
-
-    func failure(for error: FramingError) -> CommandFailure {
-        let text =
-            switch error.code {
-            case .frameTooLarge: "It is longer than --limit allows. Is this a delimited stream?"
-            case .truncatedFrame: "The stream ends inside a message."
-            default: "There is no length of a message. Is this a delimited stream?"
-            }
-        return CommandFailure(status: .badData, message: "Cannot read \(place). \(text)")
     }
 }

@@ -1,25 +1,19 @@
-internal import Glibc
 internal import LifelineCore
-internal import LifelineMessages
 internal import LifelineReflection
 
 /// Reads messages as text, and writes them as a delimited stream.
 struct StreamEncoder: ~Copyable {
     private let input: InputFile
-    private let decoder: MessageTextDecoder
     private let encoder: FrameEncoder
-    private var splitter: MessageSplitter
+    private var reader: TextMessageReader
     private var output: [UInt8] = []
-    private var messageCount = 0
     private var progress = Progress(verb: "encoded")
 
     /// - Parameter limit: the most bytes of an encoded message.
-    init(input: consuming InputFile, decoder: MessageTextDecoder, form: TextForm, limit: Int) {
-        self.input = input
-        self.decoder = decoder
+    init(input: consuming InputFile, decoder: MessageTextDecoder, limit: Int) {
         encoder = FrameEncoder(maximumFrameLength: limit)
-        // JSON may have an escape of six characters for a byte, and names besides.
-        splitter = MessageSplitter(form, limit: max(limit, 1 << 20) * 8)
+        reader = TextMessageReader(decoder, of: input.name, limit: limit)
+        self.input = input
     }
 
     /// Runs to the end of the input.
@@ -29,7 +23,7 @@ struct StreamEncoder: ~Copyable {
         let result = encodeAll()
         try flush()
         try result.get()
-        progress.finish(count: messageCount)
+        progress.finish(count: reader.messageCount)
     }
 
     private mutating func encodeAll() -> Result<Void, CommandFailure> {
@@ -40,11 +34,8 @@ struct StreamEncoder: ~Copyable {
                 try flush()
                 let chunk = try input.read(atMost: 256 << 10)
                 isAtEnd = chunk.isEmpty
-                var pieces: [MessageSplitter.Piece] = []
-                let result = split(chunk, into: &pieces)
-                for piece in pieces { try encode(piece) }
-                try result.get()
-                progress.report(count: messageCount)
+                try encode(chunk)
+                progress.report(count: reader.messageCount)
             }
             return .success(())
         } catch {
@@ -52,43 +43,20 @@ struct StreamEncoder: ~Copyable {
         }
     }
 
-    /// - Parameter chunk: the next text; empty at the end.
-    private mutating func split(
-        _ chunk: [UInt8],
-        into pieces: inout [MessageSplitter.Piece]
-    ) -> Result<Void, CommandFailure> {
-        if chunk.isEmpty {
-            splitter.finish(into: &pieces)
-            return .success(())
-        }
-        do throws(MessageSplitter.TooLong) {
-            try splitter.split(chunk, into: &pieces)
-            return .success(())
-        } catch {
-            let text = "The text of a message of \(input.name), at line \(error.line), is longer than --limit allows."
-            return .failure(CommandFailure(status: .badData, message: text))
-        }
-    }
-
-    private mutating func encode(_ piece: MessageSplitter.Piece) throws(CommandFailure) {
-        do {
-            try decoder.message(piece.text).withDelimitedBytes { frame in
+    private mutating func encode(_ chunk: [UInt8]) throws(CommandFailure) {
+        var output: [UInt8] = []
+        swap(&output, &self.output)
+        defer { swap(&output, &self.output) }
+        try reader.read(chunk) { message in
+            try message.withDelimitedBytes { frame in
                 try encoder.checkFrame(frame)
                 output += frame
             }
-        } catch {
-            let text =
-                switch error {
-                case let error as MessageError where error.code == .unknownField || error.code == .unknownEnumValue:
-                    "\(error.words) --ignore-unknown passes over such fields and values."
-                case let error as MessageError: error.words
-                default: "It is longer than --limit allows."
-                }
-            let place = "message \(messageCount + 1) of \(input.name), at line \(piece.line)"
-            throw CommandFailure(status: .badData, message: "Cannot encode \(place). \(text)")
+            if output.count >= 256 << 10 {
+                try writeBlockingToStandardOutput(output)
+                output.removeAll(keepingCapacity: true)
+            }
         }
-        messageCount += 1
-        if output.count >= 256 << 10 { try flush() }
     }
 
     private mutating func flush() throws(CommandFailure) {
