@@ -135,7 +135,7 @@ import Testing
             for (arguments, environment) in [([], ["all_proxy=\(wrong)"]), (["--proxy", wrong], [])] {
                 let outcome = try await send(to: "tcp://127.0.0.1:1", arguments, environment: environment)
                 #expect(outcome.status == 69)
-                #expect(outcome.errorText.contains("credentials"))
+                #expect(outcome.errorText.contains("Check user and password of the proxy."))
                 #expect(!outcome.errorText.contains("wr0ng"))
             }
         }

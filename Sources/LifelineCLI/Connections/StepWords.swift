@@ -80,7 +80,8 @@ struct StepWords: Sendable {
         case (.connectFailed, EHOSTUNREACH), (.connectFailed, ENETUNREACH): "there is no way to \(peer)"
         case (.connectFailed, _): "cannot connect to \(peer): \(String(cString: strerror(number)))"
         case (.closedByPeer, _): "\(peer) reset the connection"
-        default: "\(sentence(error.message)): \(String(cString: strerror(number)))"
+        case (.addressInUse, _): sentence(error.message)
+        default: "\(sentence(error.message)) (\(String(cString: strerror(number))))"
         }
     }
 
