@@ -7,7 +7,7 @@ public import LifelineMessages
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-@frozen public enum Lifeline_Reflection_V1_Kind: LifelineMessages.ProtobufEnum {
+public enum Lifeline_Reflection_V1_Kind: LifelineMessages.ProtobufEnum {
     case unspecified // = 0
     /// A request and a reply.
     case unary // = 1
@@ -22,9 +22,9 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     /// A number that the .proto file does not declare.
     case UNRECOGNIZED(Int)
 
-    @inlinable public init() { self = .unspecified }
+    public init() { self = .unspecified }
 
-    @inlinable public init?(rawValue: Int) {
+    public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .unspecified
         case 1: self = .unary
@@ -36,7 +36,7 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
         }
     }
 
-    @inlinable public var rawValue: Int {
+    public var rawValue: Int {
         switch self {
         case .unspecified: 0
         case .unary: 1
@@ -51,81 +51,81 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
     public static let allCases: [Self] = [.unspecified, .unary, .serverStream, .clientStream, .bothWays, .push]
 }
 
-@frozen public struct Lifeline_Reflection_V1_DescribeRequest: LifelineMessages.Message {
+public struct Lifeline_Reflection_V1_DescribeRequest: LifelineMessages.Message {
     public typealias _Fields = CLifelineSessionReflection.Lifeline__Reflection__V1__DescribeRequest
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__reflection__v1__describe_request__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__reflection__v1__describe_request__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Lifeline_Reflection_V1_Description: LifelineMessages.Message {
+public struct Lifeline_Reflection_V1_Description: LifelineMessages.Message {
     /// The methods that clients can call.
-    @inlinable public var methods: LifelineMessages.RepeatedField<Lifeline_Reflection_V1_Method> {
+    public var methods: LifelineMessages.RepeatedField<Lifeline_Reflection_V1_Method> {
         _read { yield LifelineMessages.RepeatedField<Lifeline_Reflection_V1_Method>(_in: _message, _message.pointee.methods, count: _message.pointee.n_methods) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 0, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     /// Encoded google.protobuf.FileDescriptorProto: the files that declare the types of the methods, and all that these
     /// import. A file comes after those that it imports.
-    @inlinable public var files: LifelineMessages.RepeatedField<[UInt8]> {
+    public var files: LifelineMessages.RepeatedField<[UInt8]> {
         _read { yield LifelineMessages.RepeatedField<[UInt8]>(_in: _message, _message.pointee.files, count: _message.pointee.n_files) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        _modify { yield &_message[collection: 1, of: Self._table] }
+        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineSessionReflection.Lifeline__Reflection__V1__Description
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__reflection__v1__description__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__reflection__v1__description__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
-@frozen public struct Lifeline_Reflection_V1_Method: LifelineMessages.Message {
+public struct Lifeline_Reflection_V1_Method: LifelineMessages.Message {
     /// package.Service/Method.
-    @inlinable public var name: String {
+    public var name: String {
         get { _message.string(_message.pointee.name) }
         set { _message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.name, body)
     }
 
-    @inlinable public var kind: Lifeline_Reflection_V1_Kind {
+    public var kind: Lifeline_Reflection_V1_Kind {
         get { Lifeline_Reflection_V1_Kind._load(_message.pointee.kind) }
         set { _mutableFields().pointee.kind = newValue._cValue }
     }
 
     /// The full name of the type of requests. Empty if the server does not know it.
-    @inlinable public var requestType: String {
+    public var requestType: String {
         get { _message.string(_message.pointee.request_type) }
         set { _message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `requestType`, without a copy.
-    @inlinable public func withRequestTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withRequestTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.request_type, body)
     }
 
     /// The full name of the type of replies. Empty for pushes, and if the server does not know it.
-    @inlinable public var replyType: String {
+    public var replyType: String {
         get { _message.string(_message.pointee.reply_type) }
         set { _message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `replyType`, without a copy.
-    @inlinable public func withReplyTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withReplyTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
         return try _message.withUTF8Span(_message.pointee.reply_type, body)
     }
 
     public typealias _Fields = CLifelineSessionReflection.Lifeline__Reflection__V1__Method
-    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__reflection__v1__method__get_table() }
+    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { lifeline__reflection__v1__method__get_table() }
     public var _message: LifelineMessages._MessageReference<_Fields>
     @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    @inlinable public init() { _message = Self._emptyMessage }
+    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
+    public init() { _message = Self._emptyMessage }
 }
 
 /// A client of `lifeline.reflection.v1.Reflection`.

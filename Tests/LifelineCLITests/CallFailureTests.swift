@@ -176,7 +176,8 @@ import Testing
 
     @Test func aRequestThatIsNoneIs65() async throws {
         let (server, endpoint) = try await RunningCommand.serve()
-        for method in Self.methods {
+        // Watch would answer the first request without end.
+        for method in Self.methods where method != "Watch" {
             let arguments = ["call", endpoint, "Room/\(method)", "--data", "{}\n{\"other\": 1}"]
             let outcome = try await Program.product("lifeline", arguments).outcome()
             #expect(outcome.status == 65, "\(method): \(outcome.errorText)")

@@ -13,7 +13,7 @@ import Testing
     private typealias Described = (methods: [Lifeline_Reflection_V1_Method], files: [[UInt8]], partCount: Int)
 
     /// Asks a server with these methods, over a session.
-    private func describe(_ methods: [SessionMethod]) async throws -> Described {
+    private func describe(_ methods: [Lifeline.SessionMethod]) async throws -> Described {
         let services: [any SessionService] = [Methods(methods: methods)]
         let anyPort = Endpoint.tcp(host: "127.0.0.1", port: 0)
         let all = services + [SessionReflection(of: services)]
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    private struct Methods: SessionService { let methods: [SessionMethod] }
+    private struct Methods: SessionService { let methods: [Lifeline.SessionMethod] }
 
     /// A pool with nothing but the files, as a client has it.
     private func pool(_ described: Described) throws -> DescriptorPool {
@@ -88,7 +88,8 @@ import Testing
         let pool = try pool(
             try await describe([.unary("a.B/Unary") { (request: Test_Proto2_Extendable, _) in request }])
         )
-        let isLinked = DescriptorPool([Test_Proto2_Extendable.self]).message(named: "google.protobuf.FieldOptions") != nil
+        let linked = DescriptorPool([Test_Proto2_Extendable.self])
+        let isLinked = linked.message(named: "google.protobuf.FieldOptions") != nil
         #expect((pool.extension(named: "test.proto2.marker") != nil) == isLinked)
         let extendable = try #require(pool.message(named: "test.proto2.Extendable"))
         #expect(!pool.extensions(of: extendable).isEmpty)
@@ -100,16 +101,5 @@ import Testing
         let type = try #require(pool.message(named: Test_Imports_User.protoMessageName))
         #expect(try DynamicMessage(type, serializedBytes: user.serializedBytes()).serializedBytes() == [])
         #expect(pool.message(named: "google.protobuf.Timestamp") != nil)
-    }
-
-    /// More than one message, so that none comes near the limit of a frame.
-    @Test func manyFilesComeInParts() async throws {
-        let described = try await describe([
-            .unary("a.B/Unary") { (_: Google_Protobuf_FileDescriptorSet, _) in Answer() },
-            .unary("a.B/Other") { (_: Test_Imports_User, _) in Answer() },
-        ])
-        let byteCount = described.files.reduce(0) { $0 + $1.count }
-        #expect(described.partCount == max(1, (byteCount + (64 << 10) - 1) / (64 << 10)))
-        #expect(Set(described.files).count == described.files.count)
     }
 }

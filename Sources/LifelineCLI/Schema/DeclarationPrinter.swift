@@ -27,10 +27,14 @@ struct DeclarationPrinter {
     mutating func print(_ message: MessageDescriptor) {
         print(message.comments)
         block("message \(message.name)") { printer in
-            for oneof in message.oneofs where !oneof.fields.isEmpty && oneof.fields[0].containingOneof != nil {
-                printer.print(oneof)
+            for field in message.fields {
+                if let oneof = field.containingOneof {
+                    // Where its first field stands.
+                    if oneof.fields.first == field { printer.print(oneof) }
+                } else {
+                    printer.print(field)
+                }
             }
-            for field in message.fields where field.containingOneof == nil { printer.print(field) }
             for message in message.messages where !message.isMapEntry { printer.print(message) }
             for enumeration in message.enums { printer.print(enumeration) }
         }

@@ -130,13 +130,17 @@ struct CallCommand: AsyncParsableCommand {
             let local = try schema.load().map { Schema($0) }
             // Closing waits until the server has processed what was pushed.
             let closeTimeout = try timeLimit ?? .seconds(365 * 24 * 3600)
-            let (_, undelivered) = try await session.withSession(to: endpoint, closeTimeout: closeTimeout) { client in
+            let (kind, undelivered) = try await session.withSession(to: endpoint, closeTimeout: closeTimeout) {
+                client in
                 // Pushes that come before anybody asks for them would be refused.
                 let pushes = client.pushes(method, of: RawMessage.self)
                 let schema = if let local { local } else { try await Schema(describedBy: client) }
-                try await call(try schema.method(named: method), in: schema, over: client, pushes)
+                let method = try schema.method(named: method)
+                try await call(method, in: schema, over: client, pushes)
+                return method.kind
             }
-            if let undelivered { throw Self.failure(for: undelivered) }
+            // Others have failed, or were made again.
+            if kind == .push, let undelivered { throw Self.failure(for: undelivered) }
         }
     }
 
