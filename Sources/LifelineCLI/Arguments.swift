@@ -13,7 +13,7 @@ func parseEndpoint(_ text: String) throws -> Endpoint {
     }
 }
 
-/// Where `lifeline serve` listens, and `lifeline call` connects, if nobody says where.
+/// Where `lifeline serve` listens by default.
 let defaultRoomEndpoint = "tcp://127.0.0.1:7000"
 
 /// Reads a length of time that an option names.

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// How lines for people look on a terminal. Where standard error is none, and where NO_COLOR is set, they have no colour.
+/// How lines for people look on a terminal. Where standard error is none, and where NO_COLOR is set, they have no color.
 enum TerminalStyle: String {
     /// What goes on meanwhile, which matters less than the results.
     case step = "\u{1b}[2m"

@@ -152,6 +152,41 @@ import Testing
         }
     }
 
+    /// A server that is there, and says nothing any more, holds no interrupted command up.
+    @Test(arguments: ["Watch", "Talk"])
+    func anInterruptEndsACallOfAStoppedServer(method: String) async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let caller = try RunningCommand(["call", endpoint, "Room/\(method)", "--name", "Ada"])
+        try await server.wait { $0.errorText.contains("Ada joined") }
+        if method == "Watch" { try await caller.wait { !$0.lines.isEmpty } }
+        server.send(SIGSTOP)
+        caller.send(SIGINT)
+        #expect(await caller.finish() == 128 + SIGINT)
+        await server.killAndWait()
+    }
+
+    /// The calls before a request that is none are made, and their replies are printed.
+    @Test(arguments: ["1", "16"])
+    func theRequestsBeforeABadOneAreAnswered(concurrency: String) async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        let requests = (1...200).map { "{\"number\": \($0)}" }.joined() + "{\"other\": 1}"
+        let options = ["--data", requests, "--concurrency", concurrency]
+        let outcome = try await Program.product("lifeline", ["call", endpoint, "Room/Echo"] + options).outcome()
+        #expect(outcome.status == 65)
+        #expect(String(decoding: outcome.output, as: UTF8.self).split(separator: "\n").count == 200)
+        await server.killAndWait()
+    }
+
+    @Test func anEmptyRequestIs64() async throws {
+        let (server, endpoint) = try await RunningCommand.serve()
+        for options in [["--data", ""], ["--data", " ", "--count", "1"]] {
+            let outcome = try await Program.product("lifeline", ["call", endpoint, "Room/Echo"] + options).outcome()
+            #expect(outcome.status == 64)
+            #expect(outcome.errorText.contains("--data is empty"), "\(outcome.errorText)")
+        }
+        await server.killAndWait()
+    }
+
     // MARK: Schemas
 
     @Test func aServerThatDoesNotDescribeItselfNeedsASchema() async throws {

@@ -236,7 +236,7 @@ import Testing
         try await withFiles { files in
             let endings: [(String, [UInt8])] = [
                 ("The stream ends inside a message.", [5, 0x08]),
-                ("There is no length of a message.", [0xFF, 0xFF, 0xFF, 0xFF, 0xFF]),
+                ("The bytes here are not the length of a message.", [0xFF, 0xFF, 0xFF, 0xFF, 0xFF]),
                 ("It is longer than --limit allows.", [0x80, 0x80, 0x80, 0x80, 0x01]),
             ]
             for (words, ending) in endings {
@@ -246,6 +246,28 @@ import Testing
                 let place = "Cannot read message 4 of standard input, at byte \(Self.stream.count). "
                 #expect(outcome.errorText.contains(place + words), "\(outcome.errorText)")
             }
+        }
+    }
+
+    @Test func whatStandsBehindTheLastMessageIsNotRead() async throws {
+        try await withFiles { files in
+            let stream = Self.stream + [0xFF, 0xFF, 0xFF, 0xFF, 0xFF]
+            let outcome = try await lifeline(["decode", "--count", "3"] + files.sample, stream)
+            #expect(outcome.status == 0, "\(outcome.errorText)")
+            #expect(lines(outcome) == Self.json)
+        }
+    }
+
+    /// The advice for programs is left out, and nothing else, whatever the schema's names are.
+    @Test func namesWithOptionsAreTold() async throws {
+        try await withFiles { files in
+            let schema = "syntax = \"proto3\"; package acme; message PollOptions { uint32 id = 1; }"
+            try Data(schema.utf8).write(to: URL(filePath: files.schema))
+            let type = ["--proto", files.schema, "--type", "PollOptions"]
+            let outcome = try await lifeline(["encode"] + type, "{\"id\": \"x\"}".utf8)
+            #expect(outcome.errorText.contains("acme.PollOptions.id (number 1)"), "\(outcome.errorText)")
+            let unknown = try await lifeline(["encode"] + type, "{\"other\": 1}".utf8)
+            #expect(unknown.errorText.contains("in acme.PollOptions. --ignore-unknown "), "\(unknown.errorText)")
         }
     }
 

@@ -88,11 +88,14 @@ actor MessagePrinter {
     /// - Throws: `BadMessage`, after the messages before it were printed; what printing fails with.
     func print(_ batch: [some CarriedContent], after count: Int, of peer: String) async throws {
         var text: [UInt8] = []
+        // Only the call that prints the last message ends the command, behind its own output and that of others.
+        var isLast = false
         defer { progress.report(count: printedCount) }
         for (index, message) in batch.enumerated() where printedCount < limit {
             do throws(MessageError) {
                 try append(message, to: &text)
                 printedCount += 1
+                isLast = printedCount == limit
             } catch {
                 let bad = BadMessage(number: count + index + 1, peer: peer, error: error)
                 guard skipsBadMessages else {
@@ -105,9 +108,8 @@ actor MessagePrinter {
             // The text of a message may be many times as long as its encoding.
             if text.count >= 256 << 10 { try await write(&text) }
         }
-        let isLimitReached = printedCount == limit
         try await write(&text)
-        if isLimitReached { finisher.finish() }
+        if isLast { finisher.finish() }
     }
 
     private func append(_ message: some CarriedContent, to text: inout [UInt8]) throws(MessageError) {
@@ -123,7 +125,7 @@ actor MessagePrinter {
         if bytes.isEmpty { return }
         do {
             try await output.write(bytes)
-        } catch {
+        } catch let error as CommandFailure {
             finisher.finish(throwing: error)
             throw error
         }

@@ -27,10 +27,11 @@ struct DeclarationPrinter {
     mutating func print(_ message: MessageDescriptor) {
         print(message.comments)
         block("message \(message.name)") { printer in
+            var printedOneofs: Set<OneofDescriptor> = []
             for field in message.fields {
                 if let oneof = field.containingOneof {
                     // Where its first field stands.
-                    if oneof.fields.first == field { printer.print(oneof) }
+                    if printedOneofs.insert(oneof).inserted { printer.print(oneof) }
                 } else {
                     printer.print(field)
                 }

@@ -15,7 +15,8 @@ extension Schema {
         var byteCount = 0
         do {
             for try await part in reflection.describe(.init(), timeout: .seconds(30)) {
-                byteCount += part.files.reduce(0) { $0 + $1.count } + part.methods.count
+                byteCount += part.files.reduce(0) { $0 + $1.count }
+                byteCount += part.methods.reduce(0) { $0 + $1.memoryCount }
                 guard byteCount <= DescriptorLimits().byteCount else {
                     throw CommandFailure(
                         status: .badData,
@@ -53,6 +54,13 @@ extension Schema {
                 && services.contains(method.name.prefix { $0 != "/" })
         }
         self.init(pool, methods: called + pushed)
+    }
+}
+
+extension Lifeline_Reflection_V1_Method {
+    /// About the bytes that it takes, here and in a `Schema`.
+    fileprivate var memoryCount: Int {
+        name.utf8.count + requestType.utf8.count + replyType.utf8.count + 100
     }
 }
 

@@ -19,7 +19,7 @@ struct CallCommand: AsyncParsableCommand {
               a stream of requests and a reply: requests are sent as they come
               streams both ways: the same, and replies are printed as they come
               a push to the server: each request is a push; ends when the server has processed all of them
-              pushes from the server: prints them as they come
+              pushes from the server: prints them as they come; with the full name of the method, from the first one on
 
             Without --data, streams of requests come from standard input, and others are one request without fields.
 
@@ -128,10 +128,7 @@ struct CallCommand: AsyncParsableCommand {
         try await exitingOnFailure {
             let endpoint = try parseEndpoint(url)
             let local = try schema.load().map { Schema($0) }
-            // Closing waits until the server has processed what was pushed.
-            let closeTimeout = try timeLimit ?? .seconds(365 * 24 * 3600)
-            let (kind, undelivered) = try await session.withSession(to: endpoint, closeTimeout: closeTimeout) {
-                client in
+            let (kind, undelivered) = try await session.withSession(to: endpoint) { client in
                 // Pushes that come before anybody asks for them would be refused.
                 let pushes = client.pushes(method, of: RawMessage.self)
                 let schema = if let local { local } else { try await Schema(describedBy: client) }
@@ -150,15 +147,17 @@ struct CallCommand: AsyncParsableCommand {
         over client: SessionClient,
         _ pushes: SessionPushes<RawMessage>
     ) async throws {
+        // What a session sends at most.
+        let limit = ConnectionConfiguration().maximumFrameLength
         let replies = method.reply.map {
-            MessageTextEncoder.json($0, jsonFlags.options(MessageRegistry(schema.pool)), limit: .max)
+            MessageTextEncoder.json($0, jsonFlags.options(MessageRegistry(schema.pool)), limit: limit)
         }
         let caller = MethodCaller(
             client: client,
             method: method.name,
             timeout: try timeLimit,
             metadata: try parsedMetadata,
-            replies: replies ?? .fieldNumbers(limit: .max)
+            replies: replies ?? .fieldNumbers(limit: limit)
         )
         let requests = CallRequests(
             method,
@@ -174,11 +173,29 @@ struct CallCommand: AsyncParsableCommand {
         case .serverStream: try await caller.serverStreams(requests, maximumCount: count)
         case .clientStream: try await caller.clientStream(requests)
         case .bothWays: try await caller.bothWays(requests, maximumCount: count)
-        case .push: try await caller.pushes(requests)
+        case .push: try await within(try timeLimit) { try await caller.pushes(requests) }
         case .serverPush:
             let isRegistered = method.name == self.method
             let pushes = isRegistered ? pushes : client.pushes(method.name, of: RawMessage.self)
             try await caller.print(pushes, maximumCount: count)
+        }
+    }
+
+    /// Runs `body`, for so long at most.
+    private func within(_ timeout: Duration?, _ body: @escaping @Sendable () async throws -> Void) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await body() }
+            if let timeout {
+                group.addTask {
+                    try await Task.sleep(for: timeout)
+                    throw CommandFailure(
+                        status: .temporary,
+                        message: "The server has not processed everything within --timeout."
+                    )
+                }
+            }
+            defer { group.cancelAll() }
+            try await group.next()
         }
     }
 

@@ -31,6 +31,9 @@ struct CallRequests {
                 message: "The server does not tell what \(method.name) takes. Give its .proto file with --proto."
             )
         }
+        if case .literal(let json) = text, json.allSatisfy(\.isWhitespace) {
+            throw CommandFailure(status: .usage, message: "There is no request: --data is empty.")
+        }
         // What a session sends at most.
         let limit = ConnectionConfiguration().maximumFrameLength
         let decoder = MessageTextDecoder(
@@ -49,7 +52,7 @@ struct CallRequests {
         var requests: [RawMessage] = []
         while let request = try await reader.next() { requests.append(request) }
         guard !requests.isEmpty else {
-            throw CommandFailure(status: .usage, message: "There is no request: --data is empty.")
+            throw CommandFailure(status: .usage, message: "There is no request in \(text.name).")
         }
         return requests
     }

@@ -3,6 +3,11 @@ internal import Lifeline
 extension CommandFailure {
     /// What it means to the user that a session or a call failed.
     init(_ error: SessionError) {
+        if error.code == .messageUnsent, let cause = error.cause as? SessionError {
+            // Why the session has ended says more.
+            self.init(cause)
+            return
+        }
         let status = error.status
         switch error.code {
         case .status: self.init(status: status.map(Self.status(of:)) ?? .software, message: "\(error)")

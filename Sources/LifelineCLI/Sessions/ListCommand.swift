@@ -87,7 +87,8 @@ extension Schema.Method {
                 request: request?.fullName,
                 reply: reply?.fullName
             )
-            return String(decoding: try encoder.encode(line), as: UTF8.self)
+            // Names are a server's, which may say anything.
+            return String(decoding: [UInt8](try encoder.encode(line)).escapedControls, as: UTF8.self)
         }
     }
 }

@@ -18,24 +18,38 @@ struct MethodCaller {
     /// - Parameters:
     ///   - concurrency: how many calls are made at once. Replies come as they are ready.
     ///   - retries: whether calls that are in doubt are made again.
+    /// - Throws: the first failure of a call or of reading the requests, after the calls that were made have ended.
     func calls(_ requests: CallRequests, concurrency: Int, retries: Bool) async throws {
         var reader = try requests.reader()
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            var runningCount = 0
-            while let request = try await reader.next() {
-                if concurrency == 1 {
-                    // Its failure is told before the next request is read, which somebody may still have to type.
-                    try await print(try await reply(to: request, requests, retries: retries) {})
-                    continue
+        try await withThrowingTaskGroup(of: Result<Void, any Error>.self) { group in
+            var (runningCount, result) = (0, Result<Void, any Error>.success(()))
+            while case .success = result {
+                do {
+                    guard let request = try await reader.next() else { break }
+                    group.addTask { await call(request, requests, retries: retries) }
+                    runningCount += 1
+                } catch {
+                    result = .failure(error)
                 }
-                if runningCount == concurrency {
-                    try await group.next()
+                // A single one is waited for: its failure is told before the next request is read, which somebody may
+                // still have to type.
+                if runningCount == concurrency, let ended = try await group.next() {
                     runningCount -= 1
+                    if case .failure = ended { result = ended }
                 }
-                group.addTask { try await print(try await reply(to: request, requests, retries: retries) {}) }
-                runningCount += 1
             }
-            try await group.waitForAll()
+            for try await ended in group {
+                if case .success = result { result = ended }
+            }
+            try result.get()
+        }
+    }
+
+    private func call(_ request: RawMessage, _ requests: CallRequests, retries: Bool) async -> Result<Void, any Error> {
+        do {
+            return .success(try await print(try await reply(to: request, requests, retries: retries) {}))
+        } catch {
+            return .failure(error)
         }
     }
 
@@ -134,10 +148,21 @@ struct MethodCaller {
 
     // MARK: Pushes
 
-    /// Pushes each request. Returns when the session has accepted the last one.
+    /// Pushes each request. Returns when the server has processed the last one, and so all.
     func pushes(_ requests: CallRequests) async throws {
         var reader = try requests.reader()
-        while let request = try await reader.next() { try await client.push(method, request, metadata: metadata) }
+        guard var last = try await reader.next() else { return }
+        do {
+            while let next = try await reader.next() {
+                try await client.push(method, last, metadata: metadata)
+                last = next
+            }
+        } catch let failure as CommandFailure {
+            // What stands before it is processed as well.
+            try await client.push(method, last, until: .processed, metadata: metadata)
+            throw failure
+        }
+        try await client.push(method, last, until: .processed, metadata: metadata)
     }
 
     // MARK: Printing

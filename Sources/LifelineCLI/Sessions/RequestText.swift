@@ -19,7 +19,7 @@ enum RequestText {
     }
 
     /// As the user calls it.
-    fileprivate var name: String {
+    var name: String {
         switch self {
         case .literal: "--data"
         case .standardInput: "standard input"

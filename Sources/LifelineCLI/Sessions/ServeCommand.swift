@@ -21,9 +21,12 @@ struct ServeCommand: AsyncParsableCommand {
             session's id and the number. When \
             the server is killed and started again with the same file, that tells which echoes were handled how often:
               lifeline serve --record echoes
-              lifeline call --count 100000            (meanwhile: kill -9 the server, and start it again)
+              seq 100000 | sed 's/.*/{"number": &}/' |
+                lifeline call tcp://127.0.0.1:7000 Room/Echo --data @- --concurrency 64 --retry > replies
+            (meanwhile: kill -9 the server, and start it again)
               cut -d' ' -f2 echoes | sort -n | uniq -c | awk '$1 > 1'
-            The last line prints what was handled twice: of that `lifeline call` has said that it was in doubt.
+            The last line prints the numbers of calls that were handled twice. `lifeline call` has told that these calls \
+            were in doubt.
 
             Examples:
               lifeline serve

@@ -5,20 +5,18 @@ extension SessionArguments {
     /// Runs `body` over a session with the server, tells the user what becomes of the session meanwhile, and closes it
     /// when `body` is done or the user interrupts it, when the server has processed what was pushed.
     ///
-    /// - Parameters:
-    ///   - endpoint: the server.
-    ///   - closeTimeout: how long the session may take to close.
+    /// - Parameter endpoint: the server.
     /// - Returns: what `body` returns, and the first message that was in doubt when a session was lost or ended, where
     ///   there was one.
     /// - Throws: what `body` throws, `CommandFailure` when there is no hope of a connection, `SessionError` when the
     ///   server has ended the session, `Interrupted`.
     func withSession<Value: Sendable>(
         to endpoint: Endpoint,
-        closeTimeout: Duration = .seconds(10),
         _ body: @escaping @Sendable (SessionClient) async throws -> Value
     ) async throws -> (value: Value, undelivered: SessionMessageInDoubt?) {
         var configuration = try configuration
-        configuration.closeTimeout = closeTimeout
+        // What was asked is answered then, or the command has failed or was interrupted.
+        configuration.closeTimeout = .seconds(2)
         let client = SessionClient(
             to: endpoint,
             configuration: configuration,

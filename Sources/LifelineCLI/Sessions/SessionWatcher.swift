@@ -99,7 +99,7 @@ final class SessionWatcher: Sendable {
                 keep(messages)
                 printLine("the server takes no messages of such a length; not sent: \(describe(messages))")
             case .ended(_, let inDoubt):
-                // Why, whoever calls learns.
+                // The caller gets the reason.
                 keep(inDoubt)
             }
         }

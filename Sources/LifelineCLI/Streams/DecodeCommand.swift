@@ -14,8 +14,8 @@ struct DecodeCommand: ParsableCommand {
             fields are shown by their numbers, as protoc --decode_raw does for one message.
 
             The first message that cannot be decoded ends the command, after the messages before it were printed. \
-            --skip-bad leaves such messages out, and tells of each on standard error. A length that is none ends the \
-            command always: where the next message begins is unknown then.
+            --skip-bad leaves such messages out, and tells of each on standard error. An invalid length \
+            always ends the command, since nobody can tell where the next message begins.
 
             Examples:
               lifeline decode --proto sensors.proto --type Sample samples.binpb

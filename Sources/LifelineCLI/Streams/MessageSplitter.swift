@@ -161,10 +161,17 @@ extension MessageSplitter {
 extension [UInt8] {
     /// Whether there is more than space and comments.
     fileprivate var hasContent: Bool {
-        split(separator: newline).contains { line in
-            let first = line.first { !$0.isSpace }
-            return first != nil && first != UInt8(ascii: "#")
+        var isInComment = false
+        for byte in self where !byte.isSpace || byte == newline {
+            if byte == newline {
+                isInComment = false
+            } else if byte == UInt8(ascii: "#") {
+                isInComment = true
+            } else if !isInComment {
+                return true
+            }
         }
+        return false
     }
 }
 

@@ -49,6 +49,9 @@ struct StreamDecoder: ~Copyable {
                 try chunk.withUnsafeBytes { try assembler.receive($0, into: &printer) }
             }
             return .success(())
+        } catch is FramingError where printer.isDone {
+            // Nobody asked for what stands behind the last message.
+            return .success(())
         } catch let error as FramingError {
             return .failure(printer.place.failure(for: error))
         } catch {

@@ -30,7 +30,7 @@ struct StreamPlace: CustomStringConvertible {
             switch error.code {
             case .frameTooLarge: "It is longer than --limit allows. Is this a delimited stream?"
             case .truncatedFrame: "The stream ends inside a message."
-            default: "There is no length of a message. Is this a delimited stream?"
+            default: "The bytes here are not the length of a message. Is this a delimited stream?"
             }
         return CommandFailure(status: .badData, message: "Cannot read \(self). \(text)")
     }
