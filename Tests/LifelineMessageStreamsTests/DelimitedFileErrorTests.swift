@@ -4,6 +4,7 @@ internal import LifelineCore
 internal import LifelineMessageStreams
 internal import LifelineMessages
 internal import LifelineTestSupport
+internal import Synchronization
 internal import Testing
 
 @Suite struct DelimitedFileErrorTests {
@@ -100,7 +101,7 @@ internal import Testing
     @Test func aWriterThatIsInterruptedGoesOn() async {
         await #expect(processExitsWith: .success) {
             var action = sigaction()
-            action.__sigaction_handler.sa_handler = { _ in }
+            action.__sigaction_handler.sa_handler = { _ in handledSignals.add(1, ordering: .relaxed) }
             sigaction(SIGUSR1, &action, nil)
             // Threads of Dispatch, which tasks run on, block signals.
             var signals = sigset_t()
@@ -108,7 +109,8 @@ internal import Testing
             pthread_sigmask(SIG_UNBLOCK, &signals, nil)
             var ends: [CInt] = [0, 0]
             try #require(pipe(&ends) == 0)
-            let (readEnd, length, writing) = (ends[0], 1 << 20, pthread_self())
+            let (readEnd, length) = (ends[0], 1 << 20)
+            let (writer, statusOfWriter) = (pthread_self(), statusPathOfThisThread())
             let reading = DispatchSemaphore(value: 0)
             // Used again after the semaphore.
             nonisolated(unsafe) var received: [RawMessage] = []
@@ -116,16 +118,22 @@ internal import Testing
                 var decoder = DelimitedMessageDecoder(of: RawMessage.self)
                 var bytes = [UInt8](repeating: 0, count: 5_000)
                 while received.isEmpty {
-                    usleep(20)
-                    pthread_kill(writing, SIGUSR1)
+                    // The first signal finds a call of which the pipe has taken a part, the second one a call of which
+                    // it has taken nothing.
+                    for _ in 0..<2 {
+                        waitUntilAsleep(statusOfWriter)
+                        let count = handledSignals.load(ordering: .relaxed)
+                        pthread_kill(writer, SIGUSR1)
+                        while handledSignals.load(ordering: .relaxed) == count { sched_yield() }
+                    }
                     let count = read(readEnd, &bytes, bytes.count)
                     guard count > 0, (try? decoder.decode(bytes[..<count], into: &received)) != nil else { break }
                 }
                 reading.signal()
             }
-            var writer = DelimitedMessageWriter(descriptor: ends[1])
-            try writer.write(RawMessage(bytes: [UInt8](repeating: 1, count: length)))
-            try writer.close()
+            var messages = DelimitedMessageWriter(descriptor: ends[1])
+            try messages.write(RawMessage(bytes: [UInt8](repeating: 1, count: length)))
+            try messages.close()
             close(ends[1])
             reading.wait()
             #expect(received.map(\.byteCount) == [length])
@@ -151,6 +159,30 @@ internal import Testing
                 }
             }
         }
+    }
+}
+
+private let handledSignals = Atomic(0)
+
+/// The file that says whether the calling thread sleeps.
+private func statusPathOfThisThread() -> String {
+    var target = [CChar](repeating: 0, count: Int(PATH_MAX))
+    let count = readlink("/proc/thread-self", &target, target.count)
+    let thread = target.prefix(max(count, 0)).map(UInt8.init(bitPattern:))
+    return "/proc/\(String(decoding: thread, as: UTF8.self))/stat"
+}
+
+/// Waits until a thread sleeps: here, until the pipe is full or everything is written.
+private func waitUntilAsleep(_ statusPath: String) {
+    while true {
+        var status = [CChar](repeating: 0, count: 512)
+        guard let file = fopen(statusPath, "r") else { return }
+        fgets(&status, CInt(status.count), file)
+        fclose(file)
+        // The state stands behind the name of the thread, which is in parentheses.
+        let state = status.lastIndex(of: CChar(UInt8(ascii: ")"))).map { status[$0 + 2] }
+        if state == CChar(UInt8(ascii: "S")) { return }
+        sched_yield()
     }
 }
 
