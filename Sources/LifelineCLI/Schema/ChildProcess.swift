@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// What a program has written, and how it ended.
+/// The output and the exit status of a program.
 struct ProgramResult {
     /// The exit code, or 128 and the number of the signal that ended it.
     let status: Int32
