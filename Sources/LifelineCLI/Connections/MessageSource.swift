@@ -62,7 +62,7 @@ struct MessageSource {
         try Task.checkCancellation()
         if messages.count >= remaining {
             messages.removeLast(messages.count - remaining)
-            // What stands behind the last message that is sent does not matter.
+            // Bytes after the last message that is sent do not matter.
             failure = nil
         }
         remaining -= messages.count

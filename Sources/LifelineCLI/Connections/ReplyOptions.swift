@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import LifelineReflection
 
-/// What is printed of the messages that come back to a command that sends.
+/// How a command that sends prints the messages that come back.
 struct ReplyOptions: ParsableArguments {
     @Flag(help: "Print the messages that come back, also after all were sent.")
     var both = false
@@ -24,7 +24,7 @@ struct ReplyOptions: ParsableArguments {
         }
     }
 
-    /// What prints the replies; nil if they are not wanted.
+    /// The printer of the replies; nil if they are not wanted.
     ///
     /// - Parameter type: the type of the messages that are sent, if that is given.
     func printer(

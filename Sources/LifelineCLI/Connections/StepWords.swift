@@ -5,7 +5,7 @@ internal import NIOCore
 
 /// The steps of a client's connection, and its errors, in words for the user of a command.
 struct StepWords: Sendable {
-    /// What the socket is connected to, in words.
+    /// The other end of the socket, in words.
     private let peer: String
     private let maximumAttempts: Int
     /// Whether the library's own names and reasons are told instead.
@@ -69,7 +69,7 @@ struct StepWords: Sendable {
 
     // MARK: Errors
 
-    /// What went wrong, without a period.
+    /// The failure in words, without a period.
     func problem(of error: ConnectionError) -> String {
         if isVerbose { return "\(error)" }
         if let error = error.cause as? FramingError { return "\(peer) \(error.offense)" }

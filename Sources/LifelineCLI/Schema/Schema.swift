@@ -18,9 +18,9 @@ struct Schema {
         /// `package.Service/Method`.
         let name: String
         let kind: Kind
-        /// What the client sends; nil for pushes of the server, and if the type is unknown.
+        /// The type that the client sends; nil for pushes of the server, and if the type is unknown.
         let request: MessageDescriptor?
-        /// What the server sends; nil for pushes of the client, and if the type is unknown.
+        /// The type that the server sends; nil for pushes of the client, and if the type is unknown.
         let reply: MessageDescriptor?
     }
 
