@@ -57,7 +57,7 @@ extension _BorrowedStorage {
     /// - Returns: Whether that is the loan, so that the child is in this storage's arena. If not, the child was
     ///   replaced, and `settleWithoutLoan` has to follow.
     @usableFromInline func takeBack(_ storage: inout _MessageStorage?) -> Bool {
-        guard isLender(of: storage) else { return false }
+        guard isLender(of: &storage) else { return false }
         if isKnownUniquelyReferenced(&storage) {
             header.pointee.lending = Lending.none
             _MessageStorage.keepSpareLoan(&storage)
@@ -86,9 +86,11 @@ extension _BorrowedStorage {
         }
     }
 
-    private func isLender(of storage: _MessageStorage?) -> Bool {
-        guard let storage, storage.isLoan else { return false }
-        return storage.loan.pointee.lender?.toOpaque() == unmanaged.toOpaque()
+    /// Inout, so that the reference is not counted.
+    private func isLender(of storage: inout _MessageStorage?) -> Bool {
+        _MessageStorage.withUnmanaged(&storage) { storage in
+            storage.isLoan && storage.loan.pointee.lender?.toOpaque() == unmanaged.toOpaque()
+        } ?? false
     }
 
     fileprivate func exchangeLending(_ lending: UInt8) -> UInt8 {
@@ -139,8 +141,8 @@ extension _MessageStorage {
 
     /// Takes over the reference to a loan, which must be the only one.
     fileprivate static func keepSpareLoan(_ storage: inout _MessageStorage?) {
-        storage.unsafelyUnwrapped.loan.pointee.lender = nil
         let spare = moved(out: &storage)
+        spare._withUnsafeGuaranteedRef { $0.loan.pointee.lender = nil }
         let isKept = lifeline_spares_keep(spare.toOpaque()) { Unmanaged<_MessageStorage>.fromOpaque($0).release() }
         if !isKept { spare.release() }
     }

@@ -55,6 +55,16 @@ extension _MessageStorage {
             return reference.load(as: Unmanaged<_MessageStorage>.self)
         }
     }
+
+    /// Calls `body` with the storage, if there is one. By its bits, too: Swift 6.3 retains what it loads from an inout
+    /// parameter.
+    @inline(__always) static func withUnmanaged<Result>(
+        _ storage: inout _MessageStorage?,
+        _ body: (_MessageStorage) -> Result
+    ) -> Result? {
+        let reference = withUnsafeBytes(of: &storage) { $0.load(as: Unmanaged<_MessageStorage>?.self) }
+        return reference?._withUnsafeGuaranteedRef(body)
+    }
 }
 
 // MARK: - The arena
