@@ -96,16 +96,16 @@ extension String {
     /// The text of a field. If `isValid`, it is known to be UTF-8 and is not checked.
     @usableFromInline init(_ value: _BytesValue, isValid: Bool) {
         if isValid {
-            var text = UTF8Span(unchecked: Span(_unsafeElements: value.buffer))
             // A String that is known to be ASCII is hashed and compared by its bytes instead of its characters.
-            _ = text.checkForASCII()
-            self.init(copying: text)
+            let isASCII = lifeline_bytes_are_ascii(value.data, value.len)
+            self.init(copying: UTF8Span(unchecked: Span(_unsafeElements: value.buffer), isKnownASCII: isASCII))
         } else {
             self.init(decoding: value.buffer, as: UTF8.self)
         }
     }
 
-    /// Calls `body` with a copy of the text on the heap: see `withUTF8Bytes` for why.
+    /// Calls `body` with a copy of the text on the heap. The span of a String of at most 15 bytes, which holds them in
+    /// itself, has dangled in optimized code of Swift 6.3.1.
     @usableFromInline func withUTF8SpanOfCopy<Result: ~Copyable, Failure: Error>(
         _ body: (UTF8Span) throws(Failure) -> Result
     ) throws(Failure) -> Result {

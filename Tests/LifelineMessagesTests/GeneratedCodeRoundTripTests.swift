@@ -99,6 +99,17 @@ import Testing
         #expect(decoded.aPoint.x == .max)
     }
 
+    /// A String that is wrongly taken for ASCII counts a UTF-16 unit for each byte.
+    @Test func textOfEveryLengthIsToldFromASCII() {
+        for (length, position) in (16...40).flatMap({ length in (0..<length).map { (length, $0) } }) {
+            let after = String(repeating: "b", count: length - 1 - position)
+            let text = String(repeating: "a", count: position) + "é" + after
+            let message = Test_Scalars_Proto3_Singular.with { $0.aString = text }
+            #expect(message.aString == text)
+            #expect(message.aString.utf16.count == length)
+        }
+    }
+
     @Test func repeatedFieldsPacked() throws {
         let message = Test_Scalars_Proto3_Packed.with {
             $0.someDouble = [.nan, -0.0, .infinity, .leastNonzeroMagnitude]

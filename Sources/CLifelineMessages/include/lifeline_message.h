@@ -123,6 +123,23 @@ static inline bool lifeline_bytes_equal(
     return left_count == right_count && (left_count == 0 || memcmp(left, right, left_count) == 0);
 }
 
+// Whether all bytes of a text are ASCII.
+static inline bool lifeline_bytes_are_ascii(const uint8_t *_Nullable bytes, size_t count) {
+    uint64_t bits = 0;
+    if (count < sizeof bits) {
+        for (size_t index = 0; index < count; index += 1) bits |= bytes[index];
+    } else {
+        uint64_t eight;
+        for (size_t index = 0; index < count - sizeof eight; index += sizeof eight) {
+            memcpy(&eight, bytes + index, sizeof eight);
+            bits |= eight;
+        }
+        memcpy(&eight, bytes + count - sizeof eight, sizeof eight);
+        bits |= eight;
+    }
+    return (bits & 0x8080808080808080) == 0;
+}
+
 // Whether both messages have the same fields present, with the same values, and the same unknown fields in the same
 // order. Floating-point numbers are compared by their bits.
 bool lifeline_message_equal(const LifelineMessageTable *table, const void *left, const void *right);
