@@ -342,7 +342,12 @@ let unitTests: [Target] = [
         "LifelineMessages",
         "LifelineSwiftProtobufCompatibility"
     ),
-    tests("LifelineSwiftProtobufCompatibilityTests", "CompatibilityTestProtos", "LifelineSwiftProtobufCompatibility"),
+    tests(
+        "LifelineSwiftProtobufCompatibilityTests",
+        "CompatibilityTestProtos",
+        "LifelineSwiftProtobufCompatibility",
+        "LifelineTestSupport"
+    ),
     tests("LifelineCoreTests", "LifelineCore", "LifelineTestSupport"),
     tests(
         "LifelineMessageStreamsTests",

@@ -198,7 +198,17 @@ extension Message {
         _ lent: UnsafeMutablePointer<_Fields>?,
         from storage: _BorrowedStorage
     ) -> UnsafeMutablePointer<_Fields>?? {
-        if element._message.fields == lent, storage.takeBack(&element._message.storage) { return .some(lent) }
+        element._message.settle(lent, from: storage)
+    }
+}
+
+extension _MessageReference {
+    /// Ends a loan: nil if another message has taken the place of the one that was lent.
+    @inlinable mutating func settle(
+        _ lent: UnsafeMutablePointer<Fields>?,
+        from storage: _BorrowedStorage
+    ) -> UnsafeMutablePointer<Fields>?? {
+        if fields == lent, storage.takeBack(&self.storage) { return .some(lent) }
         storage.settleWithoutLoan()
         return nil
     }

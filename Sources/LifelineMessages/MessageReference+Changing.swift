@@ -81,19 +81,34 @@ extension _MessageReference {
             place.pointee = withStorage { M._store(newValue, in: $0) }
         }
         _modify {
-            let field = table.pointee.fields + index
-            let place = makePresent(field, of: table, as: M._CValue.self)
-            var (message, lent) = withStorage { M._lend(&place.pointee, from: $0) }
-            defer {
-                let settled = withStorage { M._settle(&message, lent, from: $0) }
-                if let settled {
-                    self.place(of: field, as: M._CValue.self).pointee = settled
-                } else {
-                    _ = mutableFields(as: table)
-                    self.place(of: field, as: M._CValue.self).pointee = withStorage { M._store(message, in: $0) }
-                }
-            }
+            var (message, lent): (element: M, lent: M._CValue) = lendMessage(index, of: table)
+            defer { settleMessage(&message, lent, in: index, of: table) }
             yield &message
+        }
+    }
+
+    /// Lends a submessage, to be changed and then settled.
+    @inlinable public mutating func lendMessage<M: Message>(
+        _ index: Int,
+        of table: UnsafePointer<_MessageTable>
+    ) -> (element: M, lent: M._CValue) {
+        let place = makePresent(table.pointee.fields + index, of: table, as: M._CValue.self)
+        return withStorage { M._lend(&place.pointee, from: $0) }
+    }
+
+    /// Puts a submessage that was lent, or what has taken its place, into the field.
+    @inlinable public mutating func settleMessage<M: Message>(
+        _ message: inout M,
+        _ lent: M._CValue,
+        in index: Int,
+        of table: UnsafePointer<_MessageTable>
+    ) {
+        let field = table.pointee.fields + index
+        if let settled = withStorage({ M._settle(&message, lent, from: $0) }) {
+            place(of: field, as: M._CValue.self).pointee = settled
+        } else {
+            _ = mutableFields(as: table)
+            place(of: field, as: M._CValue.self).pointee = withStorage { M._store(message, in: $0) }
         }
     }
 

@@ -1,51 +1,31 @@
 public import CLifelineMessages
 
-// For generated code with the types of swift-protobuf: repeated fields as arrays, maps as dictionaries. They are made
-// when a property is read. After a change, only what differs is stored, so that other messages are not copied.
+// For messages with the types of swift-protobuf: repeated fields as arrays, maps as dictionaries. Only what differs from
+// the field is stored, so that other messages are not copied.
 
 extension _MessageReference {
-    /// A repeated field, as an array.
+    /// A repeated field, as a new array.
     @inlinable
     public subscript<Element: FieldElement>(
         array index: Int,
         of table: UnsafePointer<_MessageTable>
     ) -> [Element] {
-        get {
-            let list: RepeatedField<Element> = self[collection: index, of: table]
-            return list.withContiguousStorageIfAvailable { Array($0) } ?? Array(list)
-        }
-        set {
-            var array = newValue
-            store(&array, in: index, of: table)
-        }
-        _modify {
-            var array: [Element] = self[array: index, of: table]
-            defer { store(&array, in: index, of: table) }
-            yield &array
-        }
+        let list: RepeatedField<Element> = self[collection: index, of: table]
+        return list.withContiguousStorageIfAvailable { Array($0) } ?? Array(list)
     }
 
-    /// A map, as a dictionary.
+    /// A map, as a new dictionary.
     @inlinable
     public subscript<Key: MapKey, Value: FieldElement>(
         dictionary index: Int,
         of table: UnsafePointer<_MessageTable>
     ) -> [Key: Value] {
-        get { Dictionary(self[collection: index, of: table] as MapField<Key, Value>) }
-        set {
-            var dictionary = newValue
-            store(&dictionary, in: index, of: table)
-        }
-        _modify {
-            var dictionary: [Key: Value] = self[dictionary: index, of: table]
-            defer { store(&dictionary, in: index, of: table) }
-            yield &dictionary
-        }
+        Dictionary(self[collection: index, of: table] as MapField<Key, Value>)
     }
 
-    /// Stores the elements that differ from those of the field. `array` is emptied first: messages in it share this
+    /// Stores the elements that differ from those of the field. `array` is emptied first: messages in it may share this
     /// message's memory, which would then be copied.
-    @inlinable mutating func store<Element: FieldElement>(
+    @inlinable public mutating func store<Element: FieldElement>(
         _ array: inout [Element],
         in index: Int,
         of table: UnsafePointer<_MessageTable>
@@ -60,16 +40,8 @@ extension _MessageReference {
         }
     }
 
-    @inlinable func changes<Element: FieldElement>(
-        to array: [Element],
-        in index: Int,
-        of table: UnsafePointer<_MessageTable>
-    ) -> _ArrayChanges<Element> {
-        _ArrayChanges(from: self[collection: index, of: table], to: array)
-    }
-
     /// Stores the entries that differ from those of the field. `dictionary` is emptied first, for the same reason.
-    @inlinable mutating func store<Key: MapKey, Value: FieldElement>(
+    @inlinable public mutating func store<Key: MapKey, Value: FieldElement>(
         _ dictionary: inout [Key: Value],
         in index: Int,
         of table: UnsafePointer<_MessageTable>
@@ -81,6 +53,14 @@ extension _MessageReference {
             map.remove(at: changes.removed)
             map.update(changes.set)
         }
+    }
+
+    @inlinable func changes<Element: FieldElement>(
+        to array: [Element],
+        in index: Int,
+        of table: UnsafePointer<_MessageTable>
+    ) -> _ArrayChanges<Element> {
+        _ArrayChanges(from: self[collection: index, of: table], to: array)
     }
 
     @inlinable func changes<Key: MapKey, Value: FieldElement>(

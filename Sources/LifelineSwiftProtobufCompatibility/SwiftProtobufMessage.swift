@@ -5,7 +5,10 @@ public import LifelineMessages
 ///
 /// `protoc-gen-lifeline` generates the conforming types with the option `Compatibility=SwiftProtobuf`. They are
 /// messages of Lifeline too: connections, sessions and reflection take them.
-public protocol SwiftProtobufMessage: LifelineMessages.Message {}
+public protocol SwiftProtobufMessage: LifelineMessages.Message {
+    /// For generated code.
+    var _content: _MessageContent<_Fields> { get set }
+}
 
 /// An enum with the API of swift-protobuf's `Enum`.
 public protocol SwiftProtobufEnum: LifelineMessages.ProtobufEnum {}
@@ -14,6 +17,17 @@ public typealias Message = SwiftProtobufMessage
 public typealias Enum = SwiftProtobufEnum
 
 extension SwiftProtobufMessage {
+    /// A new message, made by `populate`.
+    @inlinable public static func with<Failure: Error>(
+        _ populate: (inout Self) throws(Failure) -> Void
+    ) throws(Failure) -> Self {
+        var message = Self()
+        try populate(&message)
+        // Now, because the first use would have to make a copy.
+        if !message._content.unsettled.isEmpty { message._content.settle() }
+        return message
+    }
+
     /// Whether the other message has the same type and content.
     public func isEqualTo(message: any SwiftProtobufMessage) -> Bool { (message as? Self) == self }
 

@@ -8,7 +8,7 @@ public import LifelineMessages
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// The full set of known editions.
-public enum Google_Protobuf_Edition: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+@frozen public enum Google_Protobuf_Edition: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
     /// A placeholder for an unknown edition value.
     case unknown // = 0
     /// A placeholder edition for specifying default behaviors *before* a feature
@@ -40,9 +40,9 @@ public enum Google_Protobuf_Edition: LifelineSwiftProtobufCompatibility.SwiftPro
     /// support a new edition.
     case max // = 2147483647
 
-    public init() { self = .unknown }
+    @inlinable public init() { self = .unknown }
 
-    public init?(rawValue: Int) {
+    @inlinable public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .unknown
         case 900: self = .legacy
@@ -62,7 +62,7 @@ public enum Google_Protobuf_Edition: LifelineSwiftProtobufCompatibility.SwiftPro
         }
     }
 
-    public var rawValue: Int {
+    @inlinable public var rawValue: Int {
         switch self {
         case .unknown: 0
         case .legacy: 900
@@ -89,14 +89,14 @@ public enum Google_Protobuf_Edition: LifelineSwiftProtobufCompatibility.SwiftPro
 /// it (ex: local symbols cannot be imported).  Visibility modifiers can only set
 /// on `message` and `enum` as they are the only types available to be referenced
 /// from other files.
-public enum Google_Protobuf_SymbolVisibility: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+@frozen public enum Google_Protobuf_SymbolVisibility: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
     case visibilityUnset // = 0
     case visibilityLocal // = 1
     case visibilityExport // = 2
 
-    public init() { self = .visibilityUnset }
+    @inlinable public init() { self = .visibilityUnset }
 
-    public init?(rawValue: Int) {
+    @inlinable public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .visibilityUnset
         case 1: self = .visibilityLocal
@@ -105,7 +105,7 @@ public enum Google_Protobuf_SymbolVisibility: LifelineSwiftProtobufCompatibility
         }
     }
 
-    public var rawValue: Int {
+    @inlinable public var rawValue: Int {
         switch self {
         case .visibilityUnset: 0
         case .visibilityLocal: 1
@@ -118,183 +118,187 @@ public enum Google_Protobuf_SymbolVisibility: LifelineSwiftProtobufCompatibility
 
 /// The protocol compiler can output a FileDescriptorSet containing the .proto
 /// files it parses.
-public struct Google_Protobuf_FileDescriptorSet: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var file: [Google_Protobuf_FileDescriptorProto] {
-        get { _message[array: 0, of: Self._table] }
-        set { _message[array: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 0, of: Self._table] }
+@frozen public struct Google_Protobuf_FileDescriptorSet: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var file: [Google_Protobuf_FileDescriptorProto] {
+        get { _content[array: 0, of: Self._table] }
+        set { _content[array: 0, of: Self._table] = newValue }
+        _modify { yield &_content[array: 0, of: Self._table] }
     }
-    public var fileField: LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto> {
+    @inlinable public var fileField: LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FileDescriptorProto>(_in: _message, _message.pointee.file, count: _message.pointee.n_file) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FileDescriptorSet
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__file_descriptor_set__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__file_descriptor_set__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Describes a complete .proto file.
-public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// file name, relative to root of source tree
-    public var name: String {
-        get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+    @inlinable public var name: String {
+        get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
-    public var hasName: Bool { _message.pointee.has_name != 0 }
+    @inlinable public var hasName: Bool { _content.message.pointee.has_name != 0 }
     /// Forgets `name`; it then reads as its default.
-    public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
+    @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
-    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.name, body)
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// e.g. "foo", "foo.bar", etc.
-    public var package: String {
-        get { _message.pointee.has_package != 0 ? _message.string(_message.pointee.package) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+    @inlinable public var package: String {
+        get { _content.message.pointee.has_package != 0 ? _content.message.string(_content.message.pointee.package) : "" }
+        set { _content.message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `package` is set.
-    public var hasPackage: Bool { _message.pointee.has_package != 0 }
+    @inlinable public var hasPackage: Bool { _content.message.pointee.has_package != 0 }
     /// Forgets `package`; it then reads as its default.
-    public mutating func clearPackage() { _mutableFields().pointee.has_package = 0 }
+    @inlinable public mutating func clearPackage() { _mutableFields().pointee.has_package = 0 }
     /// Calls `body` with the text of `package`, without a copy.
-    public func withPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_package != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.package, body)
+    @inlinable public func withPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_package != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.package, body)
     }
 
     /// Names of files imported by this file.
-    public var dependency: [String] {
-        get { _message[array: 2, of: Self._table] }
-        set { _message[array: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 2, of: Self._table] }
+    @inlinable public var dependency: [String] {
+        get { _content[array: 2, of: Self._table] }
+        set { _content[array: 2, of: Self._table] = newValue }
+        _modify { yield &_content[array: 2, of: Self._table] }
     }
     /// Names of files imported by this file.
-    public var dependencyField: LifelineMessages.RepeatedField<String> {
+    @inlinable public var dependencyField: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.dependency, count: _message.pointee.n_dependency) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     /// Indexes of the public imported files in the dependency list above.
-    public var publicDependency: [Int32] {
-        get { _message[array: 9, of: Self._table] }
-        set { _message[array: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 9, of: Self._table] }
+    @inlinable public var publicDependency: [Int32] {
+        get { _content[array: 9, of: Self._table] }
+        set { _content[array: 9, of: Self._table] = newValue }
+        _modify { yield &_content[array: 9, of: Self._table] }
     }
     /// Indexes of the public imported files in the dependency list above.
-    public var publicDependencyField: LifelineMessages.RepeatedField<Int32> {
+    @inlinable public var publicDependencyField: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.public_dependency, count: _message.pointee.n_public_dependency) }
         set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
     /// Indexes of the weak imported files in the dependency list.
     /// For Google-internal migration only. Do not use.
-    public var weakDependency: [Int32] {
-        get { _message[array: 10, of: Self._table] }
-        set { _message[array: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 10, of: Self._table] }
+    @inlinable public var weakDependency: [Int32] {
+        get { _content[array: 10, of: Self._table] }
+        set { _content[array: 10, of: Self._table] = newValue }
+        _modify { yield &_content[array: 10, of: Self._table] }
     }
     /// Indexes of the weak imported files in the dependency list.
     /// For Google-internal migration only. Do not use.
-    public var weakDependencyField: LifelineMessages.RepeatedField<Int32> {
+    @inlinable public var weakDependencyField: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.weak_dependency, count: _message.pointee.n_weak_dependency) }
         set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
     /// Names of files imported by this file purely for the purpose of providing
     /// option extensions. These are excluded from the dependency list above.
-    public var optionDependency: [String] {
-        get { _message[array: 13, of: Self._table] }
-        set { _message[array: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 13, of: Self._table] }
+    @inlinable public var optionDependency: [String] {
+        get { _content[array: 13, of: Self._table] }
+        set { _content[array: 13, of: Self._table] = newValue }
+        _modify { yield &_content[array: 13, of: Self._table] }
     }
     /// Names of files imported by this file purely for the purpose of providing
     /// option extensions. These are excluded from the dependency list above.
-    public var optionDependencyField: LifelineMessages.RepeatedField<String> {
+    @inlinable public var optionDependencyField: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.option_dependency, count: _message.pointee.n_option_dependency) }
         set { _message[collection: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
+        _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
     /// All top-level definitions in this file.
-    public var messageType: [Google_Protobuf_DescriptorProto] {
-        get { _message[array: 3, of: Self._table] }
-        set { _message[array: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 3, of: Self._table] }
+    @inlinable public var messageType: [Google_Protobuf_DescriptorProto] {
+        get { _content[array: 3, of: Self._table] }
+        set { _content[array: 3, of: Self._table] = newValue }
+        _modify { yield &_content[array: 3, of: Self._table] }
     }
     /// All top-level definitions in this file.
-    public var messageTypeField: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto> {
+    @inlinable public var messageTypeField: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto>(_in: _message, _message.pointee.message_type, count: _message.pointee.n_message_type) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    public var enumType: [Google_Protobuf_EnumDescriptorProto] {
-        get { _message[array: 4, of: Self._table] }
-        set { _message[array: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 4, of: Self._table] }
+    @inlinable public var enumType: [Google_Protobuf_EnumDescriptorProto] {
+        get { _content[array: 4, of: Self._table] }
+        set { _content[array: 4, of: Self._table] = newValue }
+        _modify { yield &_content[array: 4, of: Self._table] }
     }
-    public var enumTypeField: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto> {
+    @inlinable public var enumTypeField: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto>(_in: _message, _message.pointee.enum_type, count: _message.pointee.n_enum_type) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    public var service: [Google_Protobuf_ServiceDescriptorProto] {
-        get { _message[array: 5, of: Self._table] }
-        set { _message[array: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 5, of: Self._table] }
+    @inlinable public var service: [Google_Protobuf_ServiceDescriptorProto] {
+        get { _content[array: 5, of: Self._table] }
+        set { _content[array: 5, of: Self._table] = newValue }
+        _modify { yield &_content[array: 5, of: Self._table] }
     }
-    public var serviceField: LifelineMessages.RepeatedField<Google_Protobuf_ServiceDescriptorProto> {
+    @inlinable public var serviceField: LifelineMessages.RepeatedField<Google_Protobuf_ServiceDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_ServiceDescriptorProto>(_in: _message, _message.pointee.service, count: _message.pointee.n_service) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
-    public var `extension`: [Google_Protobuf_FieldDescriptorProto] {
-        get { _message[array: 6, of: Self._table] }
-        set { _message[array: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 6, of: Self._table] }
+    @inlinable public var `extension`: [Google_Protobuf_FieldDescriptorProto] {
+        get { _content[array: 6, of: Self._table] }
+        set { _content[array: 6, of: Self._table] = newValue }
+        _modify { yield &_content[array: 6, of: Self._table] }
     }
-    public var extensionField: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
+    @inlinable public var extensionField: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message, _message.pointee.extension, count: _message.pointee.n_extension) }
         set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
-    public var options: Google_Protobuf_FileOptions {
-        _read { yield Google_Protobuf_FileOptions(_reading: _message.pointee.options, in: _message) }
-        set { _message[message: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 7, of: Self._table] }
+    @inlinable public var options: Google_Protobuf_FileOptions {
+        get { _content.submessage(_content.message.pointee.options, at: 7) }
+        set { _content[message: 7, of: Self._table] = newValue }
+        _modify { yield &_content[message: 7, of: Self._table] }
     }
     /// Whether `options` is set.
-    public var hasOptions: Bool { _message.pointee.options != nil }
+    @inlinable public var hasOptions: Bool { _content.message.pointee.options != nil }
     /// Forgets `options`; it then reads as its default.
-    public mutating func clearOptions() { _mutableFields().pointee.options = nil }
+    @inlinable public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     /// This field contains optional information about the original source code.
     /// You may safely remove this entire field without harming runtime
     /// functionality of the descriptors -- the information is needed only by
     /// development tools.
-    public var sourceCodeInfo: Google_Protobuf_SourceCodeInfo {
-        _read { yield Google_Protobuf_SourceCodeInfo(_reading: _message.pointee.source_code_info, in: _message) }
-        set { _message[message: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 8, of: Self._table] }
+    @inlinable public var sourceCodeInfo: Google_Protobuf_SourceCodeInfo {
+        get { _content.submessage(_content.message.pointee.source_code_info, at: 8) }
+        set { _content[message: 8, of: Self._table] = newValue }
+        _modify { yield &_content[message: 8, of: Self._table] }
     }
     /// Whether `sourceCodeInfo` is set.
-    public var hasSourceCodeInfo: Bool { _message.pointee.source_code_info != nil }
+    @inlinable public var hasSourceCodeInfo: Bool { _content.message.pointee.source_code_info != nil }
     /// Forgets `sourceCodeInfo`; it then reads as its default.
-    public mutating func clearSourceCodeInfo() { _mutableFields().pointee.source_code_info = nil }
+    @inlinable public mutating func clearSourceCodeInfo() { _content.presence.mutableFields(as: Self._table).pointee.source_code_info = nil }
 
     /// The syntax of the proto file.
     /// The supported values are "proto2", "proto3", and "editions".
@@ -303,26 +307,26 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
     /// WARNING: This field should only be used by protobuf plugins or special
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
-    public var syntax: String {
-        get { _message.pointee.has_syntax != 0 ? _message.string(_message.pointee.syntax) : "" }
-        set { _message.assign(newValue, to: 11, of: Self._table) }
+    @inlinable public var syntax: String {
+        get { _content.message.pointee.has_syntax != 0 ? _content.message.string(_content.message.pointee.syntax) : "" }
+        set { _content.message.assign(newValue, to: 11, of: Self._table) }
     }
     /// Whether `syntax` is set.
-    public var hasSyntax: Bool { _message.pointee.has_syntax != 0 }
+    @inlinable public var hasSyntax: Bool { _content.message.pointee.has_syntax != 0 }
     /// Forgets `syntax`; it then reads as its default.
-    public mutating func clearSyntax() { _mutableFields().pointee.has_syntax = 0 }
+    @inlinable public mutating func clearSyntax() { _mutableFields().pointee.has_syntax = 0 }
     /// Calls `body` with the text of `syntax`, without a copy.
-    public func withSyntaxUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_syntax != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.syntax, body)
+    @inlinable public func withSyntaxUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_syntax != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.syntax, body)
     }
 
     /// The edition of the proto file.
     /// WARNING: This field should only be used by protobuf plugins or special
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
-    public var edition: Google_Protobuf_Edition {
-        get { _message.pointee.has_edition != 0 ? Google_Protobuf_Edition._load(_message.pointee.edition) : .unknown }
+    @inlinable public var edition: Google_Protobuf_Edition {
+        get { _content.message.pointee.has_edition != 0 ? Google_Protobuf_Edition._load(_content.message.pointee.edition) : .unknown }
         set {
             let fields = _mutableFields()
             fields.pointee.has_edition = 1
@@ -330,139 +334,143 @@ public struct Google_Protobuf_FileDescriptorProto: LifelineSwiftProtobufCompatib
         }
     }
     /// Whether `edition` is set.
-    public var hasEdition: Bool { _message.pointee.has_edition != 0 }
+    @inlinable public var hasEdition: Bool { _content.message.pointee.has_edition != 0 }
     /// Forgets `edition`; it then reads as its default.
-    public mutating func clearEdition() { _mutableFields().pointee.has_edition = 0 }
+    @inlinable public mutating func clearEdition() { _mutableFields().pointee.has_edition = 0 }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FileDescriptorProto
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__file_descriptor_proto__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__file_descriptor_proto__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Describes a message type.
-public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var name: String {
-        get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+@frozen public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var name: String {
+        get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
-    public var hasName: Bool { _message.pointee.has_name != 0 }
+    @inlinable public var hasName: Bool { _content.message.pointee.has_name != 0 }
     /// Forgets `name`; it then reads as its default.
-    public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
+    @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
-    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.name, body)
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
-    public var field: [Google_Protobuf_FieldDescriptorProto] {
-        get { _message[array: 1, of: Self._table] }
-        set { _message[array: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 1, of: Self._table] }
+    @inlinable public var field: [Google_Protobuf_FieldDescriptorProto] {
+        get { _content[array: 1, of: Self._table] }
+        set { _content[array: 1, of: Self._table] = newValue }
+        _modify { yield &_content[array: 1, of: Self._table] }
     }
-    public var fieldField: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
+    @inlinable public var fieldField: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message, _message.pointee.field, count: _message.pointee.n_field) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    public var `extension`: [Google_Protobuf_FieldDescriptorProto] {
-        get { _message[array: 5, of: Self._table] }
-        set { _message[array: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 5, of: Self._table] }
+    @inlinable public var `extension`: [Google_Protobuf_FieldDescriptorProto] {
+        get { _content[array: 5, of: Self._table] }
+        set { _content[array: 5, of: Self._table] = newValue }
+        _modify { yield &_content[array: 5, of: Self._table] }
     }
-    public var extensionField: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
+    @inlinable public var extensionField: LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldDescriptorProto>(_in: _message, _message.pointee.extension, count: _message.pointee.n_extension) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
-    public var nestedType: [Google_Protobuf_DescriptorProto] {
-        get { _message[array: 2, of: Self._table] }
-        set { _message[array: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 2, of: Self._table] }
+    @inlinable public var nestedType: [Google_Protobuf_DescriptorProto] {
+        get { _content[array: 2, of: Self._table] }
+        set { _content[array: 2, of: Self._table] = newValue }
+        _modify { yield &_content[array: 2, of: Self._table] }
     }
-    public var nestedTypeField: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto> {
+    @inlinable public var nestedTypeField: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto>(_in: _message, _message.pointee.nested_type, count: _message.pointee.n_nested_type) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    public var enumType: [Google_Protobuf_EnumDescriptorProto] {
-        get { _message[array: 3, of: Self._table] }
-        set { _message[array: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 3, of: Self._table] }
+    @inlinable public var enumType: [Google_Protobuf_EnumDescriptorProto] {
+        get { _content[array: 3, of: Self._table] }
+        set { _content[array: 3, of: Self._table] = newValue }
+        _modify { yield &_content[array: 3, of: Self._table] }
     }
-    public var enumTypeField: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto> {
+    @inlinable public var enumTypeField: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto>(_in: _message, _message.pointee.enum_type, count: _message.pointee.n_enum_type) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    public var extensionRange: [Google_Protobuf_DescriptorProto.ExtensionRange] {
-        get { _message[array: 4, of: Self._table] }
-        set { _message[array: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 4, of: Self._table] }
+    @inlinable public var extensionRange: [Google_Protobuf_DescriptorProto.ExtensionRange] {
+        get { _content[array: 4, of: Self._table] }
+        set { _content[array: 4, of: Self._table] = newValue }
+        _modify { yield &_content[array: 4, of: Self._table] }
     }
-    public var extensionRangeField: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ExtensionRange> {
+    @inlinable public var extensionRangeField: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ExtensionRange> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ExtensionRange>(_in: _message, _message.pointee.extension_range, count: _message.pointee.n_extension_range) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    public var oneofDecl: [Google_Protobuf_OneofDescriptorProto] {
-        get { _message[array: 7, of: Self._table] }
-        set { _message[array: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 7, of: Self._table] }
+    @inlinable public var oneofDecl: [Google_Protobuf_OneofDescriptorProto] {
+        get { _content[array: 7, of: Self._table] }
+        set { _content[array: 7, of: Self._table] = newValue }
+        _modify { yield &_content[array: 7, of: Self._table] }
     }
-    public var oneofDeclField: LifelineMessages.RepeatedField<Google_Protobuf_OneofDescriptorProto> {
+    @inlinable public var oneofDeclField: LifelineMessages.RepeatedField<Google_Protobuf_OneofDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_OneofDescriptorProto>(_in: _message, _message.pointee.oneof_decl, count: _message.pointee.n_oneof_decl) }
         set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
-    public var options: Google_Protobuf_MessageOptions {
-        _read { yield Google_Protobuf_MessageOptions(_reading: _message.pointee.options, in: _message) }
-        set { _message[message: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 6, of: Self._table] }
+    @inlinable public var options: Google_Protobuf_MessageOptions {
+        get { _content.submessage(_content.message.pointee.options, at: 6) }
+        set { _content[message: 6, of: Self._table] = newValue }
+        _modify { yield &_content[message: 6, of: Self._table] }
     }
     /// Whether `options` is set.
-    public var hasOptions: Bool { _message.pointee.options != nil }
+    @inlinable public var hasOptions: Bool { _content.message.pointee.options != nil }
     /// Forgets `options`; it then reads as its default.
-    public mutating func clearOptions() { _mutableFields().pointee.options = nil }
+    @inlinable public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
-    public var reservedRange: [Google_Protobuf_DescriptorProto.ReservedRange] {
-        get { _message[array: 8, of: Self._table] }
-        set { _message[array: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 8, of: Self._table] }
+    @inlinable public var reservedRange: [Google_Protobuf_DescriptorProto.ReservedRange] {
+        get { _content[array: 8, of: Self._table] }
+        set { _content[array: 8, of: Self._table] = newValue }
+        _modify { yield &_content[array: 8, of: Self._table] }
     }
-    public var reservedRangeField: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ReservedRange> {
+    @inlinable public var reservedRangeField: LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ReservedRange> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_DescriptorProto.ReservedRange>(_in: _message, _message.pointee.reserved_range, count: _message.pointee.n_reserved_range) }
         set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
     /// Reserved field names, which may not be used by fields in the same message.
     /// A given name may only be reserved once.
-    public var reservedName: [String] {
-        get { _message[array: 9, of: Self._table] }
-        set { _message[array: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 9, of: Self._table] }
+    @inlinable public var reservedName: [String] {
+        get { _content[array: 9, of: Self._table] }
+        set { _content[array: 9, of: Self._table] = newValue }
+        _modify { yield &_content[array: 9, of: Self._table] }
     }
     /// Reserved field names, which may not be used by fields in the same message.
     /// A given name may only be reserved once.
-    public var reservedNameField: LifelineMessages.RepeatedField<String> {
+    @inlinable public var reservedNameField: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.reserved_name, count: _message.pointee.n_reserved_name) }
         set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
     /// Support for `export` and `local` keywords on enums.
-    public var visibility: Google_Protobuf_SymbolVisibility {
-        get { _message.pointee.has_visibility != 0 ? Google_Protobuf_SymbolVisibility._load(_message.pointee.visibility) : .visibilityUnset }
+    @inlinable public var visibility: Google_Protobuf_SymbolVisibility {
+        get { _content.message.pointee.has_visibility != 0 ? Google_Protobuf_SymbolVisibility._load(_content.message.pointee.visibility) : .visibilityUnset }
         set {
             let fields = _mutableFields()
             fields.pointee.has_visibility = 1
@@ -470,14 +478,14 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
         }
     }
     /// Whether `visibility` is set.
-    public var hasVisibility: Bool { _message.pointee.has_visibility != 0 }
+    @inlinable public var hasVisibility: Bool { _content.message.pointee.has_visibility != 0 }
     /// Forgets `visibility`; it then reads as its default.
-    public mutating func clearVisibility() { _mutableFields().pointee.has_visibility = 0 }
+    @inlinable public mutating func clearVisibility() { _mutableFields().pointee.has_visibility = 0 }
 
-    public struct ExtensionRange: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @frozen public struct ExtensionRange: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
         /// Inclusive.
-        public var start: Int32 {
-            get { _message.pointee.has_start != 0 ? _message.pointee.start : 0 }
+        @inlinable public var start: Int32 {
+            get { _content.message.pointee.has_start != 0 ? _content.message.pointee.start : 0 }
             set {
                 let fields = _mutableFields()
                 fields.pointee.has_start = 1
@@ -485,13 +493,13 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
             }
         }
         /// Whether `start` is set.
-        public var hasStart: Bool { _message.pointee.has_start != 0 }
+        @inlinable public var hasStart: Bool { _content.message.pointee.has_start != 0 }
         /// Forgets `start`; it then reads as its default.
-        public mutating func clearStart() { _mutableFields().pointee.has_start = 0 }
+        @inlinable public mutating func clearStart() { _mutableFields().pointee.has_start = 0 }
 
         /// Exclusive.
-        public var end: Int32 {
-            get { _message.pointee.has_end != 0 ? _message.pointee.end : 0 }
+        @inlinable public var end: Int32 {
+            get { _content.message.pointee.has_end != 0 ? _content.message.pointee.end : 0 }
             set {
                 let fields = _mutableFields()
                 fields.pointee.has_end = 1
@@ -499,35 +507,39 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
             }
         }
         /// Whether `end` is set.
-        public var hasEnd: Bool { _message.pointee.has_end != 0 }
+        @inlinable public var hasEnd: Bool { _content.message.pointee.has_end != 0 }
         /// Forgets `end`; it then reads as its default.
-        public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
+        @inlinable public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
 
-        public var options: Google_Protobuf_ExtensionRangeOptions {
-            _read { yield Google_Protobuf_ExtensionRangeOptions(_reading: _message.pointee.options, in: _message) }
-            set { _message[message: 2, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        @inlinable public var options: Google_Protobuf_ExtensionRangeOptions {
+            get { _content.submessage(_content.message.pointee.options, at: 2) }
+            set { _content[message: 2, of: Self._table] = newValue }
+            _modify { yield &_content[message: 2, of: Self._table] }
         }
         /// Whether `options` is set.
-        public var hasOptions: Bool { _message.pointee.options != nil }
+        @inlinable public var hasOptions: Bool { _content.message.pointee.options != nil }
         /// Forgets `options`; it then reads as its default.
-        public mutating func clearOptions() { _mutableFields().pointee.options = nil }
+        @inlinable public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__DescriptorProto__ExtensionRangeX584d91b8
-        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__descriptor_proto__extension_range_x584d91b8__get_table() }
-        public var _message: LifelineMessages._MessageReference<_Fields>
-        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        public init() { _message = Self._emptyMessage }
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__descriptor_proto__extension_range_x584d91b8__get_table() }
+        public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+            get { _content.settled }
+            _modify { yield &_content.settled }
+        }
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     /// Range of reserved tag numbers. Reserved tag numbers may not be used by
     /// fields or extension ranges in the same message. Reserved ranges may
     /// not overlap.
-    public struct ReservedRange: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @frozen public struct ReservedRange: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
         /// Inclusive.
-        public var start: Int32 {
-            get { _message.pointee.has_start != 0 ? _message.pointee.start : 0 }
+        @inlinable public var start: Int32 {
+            get { _content.message.pointee.has_start != 0 ? _content.message.pointee.start : 0 }
             set {
                 let fields = _mutableFields()
                 fields.pointee.has_start = 1
@@ -535,13 +547,13 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
             }
         }
         /// Whether `start` is set.
-        public var hasStart: Bool { _message.pointee.has_start != 0 }
+        @inlinable public var hasStart: Bool { _content.message.pointee.has_start != 0 }
         /// Forgets `start`; it then reads as its default.
-        public mutating func clearStart() { _mutableFields().pointee.has_start = 0 }
+        @inlinable public mutating func clearStart() { _mutableFields().pointee.has_start = 0 }
 
         /// Exclusive.
-        public var end: Int32 {
-            get { _message.pointee.has_end != 0 ? _message.pointee.end : 0 }
+        @inlinable public var end: Int32 {
+            get { _content.message.pointee.has_end != 0 ? _content.message.pointee.end : 0 }
             set {
                 let fields = _mutableFields()
                 fields.pointee.has_end = 1
@@ -549,73 +561,81 @@ public struct Google_Protobuf_DescriptorProto: LifelineSwiftProtobufCompatibilit
             }
         }
         /// Whether `end` is set.
-        public var hasEnd: Bool { _message.pointee.has_end != 0 }
+        @inlinable public var hasEnd: Bool { _content.message.pointee.has_end != 0 }
         /// Forgets `end`; it then reads as its default.
-        public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
+        @inlinable public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__DescriptorProto__ReservedRangeXe8066c2b
-        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__descriptor_proto__reserved_range_xe8066c2b__get_table() }
-        public var _message: LifelineMessages._MessageReference<_Fields>
-        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        public init() { _message = Self._emptyMessage }
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__descriptor_proto__reserved_range_xe8066c2b__get_table() }
+        public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+            get { _content.settled }
+            _modify { yield &_content.settled }
+        }
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__DescriptorProto
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__descriptor_proto__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__descriptor_proto__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// The parser stores options it doesn't recognize here. See above.
-    public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
-        get { _message[array: 3, of: Self._table] }
-        set { _message[array: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 3, of: Self._table] }
+    @inlinable public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
+        get { _content[array: 3, of: Self._table] }
+        set { _content[array: 3, of: Self._table] = newValue }
+        _modify { yield &_content[array: 3, of: Self._table] }
     }
     /// The parser stores options it doesn't recognize here. See above.
-    public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
+    @inlinable public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     /// For external users: DO NOT USE. We are in the process of open sourcing
     /// extension declaration and executing internal cleanups before it can be
     /// used externally.
-    public var declaration: [Google_Protobuf_ExtensionRangeOptions.Declaration] {
-        get { _message[array: 0, of: Self._table] }
-        set { _message[array: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 0, of: Self._table] }
+    @inlinable public var declaration: [Google_Protobuf_ExtensionRangeOptions.Declaration] {
+        get { _content[array: 0, of: Self._table] }
+        set { _content[array: 0, of: Self._table] = newValue }
+        _modify { yield &_content[array: 0, of: Self._table] }
     }
     /// For external users: DO NOT USE. We are in the process of open sourcing
     /// extension declaration and executing internal cleanups before it can be
     /// used externally.
-    public var declarationField: LifelineMessages.RepeatedField<Google_Protobuf_ExtensionRangeOptions.Declaration> {
+    @inlinable public var declarationField: LifelineMessages.RepeatedField<Google_Protobuf_ExtensionRangeOptions.Declaration> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_ExtensionRangeOptions.Declaration>(_in: _message, _message.pointee.declaration, count: _message.pointee.n_declaration) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     /// Any features defined in the specific edition.
-    public var features: Google_Protobuf_FeatureSet {
-        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+    @inlinable public var features: Google_Protobuf_FeatureSet {
+        get { _content.submessage(_content.message.pointee.features, at: 2) }
+        set { _content[message: 2, of: Self._table] = newValue }
+        _modify { yield &_content[message: 2, of: Self._table] }
     }
     /// Whether `features` is set.
-    public var hasFeatures: Bool { _message.pointee.features != nil }
+    @inlinable public var hasFeatures: Bool { _content.message.pointee.features != nil }
     /// Forgets `features`; it then reads as its default.
-    public mutating func clearFeatures() { _mutableFields().pointee.features = nil }
+    @inlinable public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// The verification state of the range.
     /// TODO: flip the default to DECLARATION once all empty ranges
     /// are marked as UNVERIFIED.
-    public var verification: Google_Protobuf_ExtensionRangeOptions.VerificationState {
-        get { _message.pointee.has_verification != 0 ? Google_Protobuf_ExtensionRangeOptions.VerificationState._load(_message.pointee.verification) : .unverified }
+    @inlinable public var verification: Google_Protobuf_ExtensionRangeOptions.VerificationState {
+        get { _content.message.pointee.has_verification != 0 ? Google_Protobuf_ExtensionRangeOptions.VerificationState._load(_content.message.pointee.verification) : .unverified }
         set {
             let fields = _mutableFields()
             fields.pointee.has_verification = 1
@@ -623,19 +643,19 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompat
         }
     }
     /// Whether `verification` is set.
-    public var hasVerification: Bool { _message.pointee.has_verification != 0 }
+    @inlinable public var hasVerification: Bool { _content.message.pointee.has_verification != 0 }
     /// Forgets `verification`; it then reads as its default.
-    public mutating func clearVerification() { _mutableFields().pointee.has_verification = 0 }
+    @inlinable public mutating func clearVerification() { _mutableFields().pointee.has_verification = 0 }
 
     /// The verification state of the extension range.
-    public enum VerificationState: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    @frozen public enum VerificationState: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         /// All the extensions of the range must be declared.
         case declaration // = 0
         case unverified // = 1
 
-        public init() { self = .declaration }
+        @inlinable public init() { self = .declaration }
 
-        public init?(rawValue: Int) {
+        @inlinable public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .declaration
             case 1: self = .unverified
@@ -643,7 +663,7 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompat
             }
         }
 
-        public var rawValue: Int {
+        @inlinable public var rawValue: Int {
             switch self {
             case .declaration: 0
             case .unverified: 1
@@ -653,10 +673,10 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompat
         public static let allCases: [Self] = [.declaration, .unverified]
     }
 
-    public struct Declaration: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @frozen public struct Declaration: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
         /// The extension number declared within the extension range.
-        public var number: Int32 {
-            get { _message.pointee.has_number != 0 ? _message.pointee.number : 0 }
+        @inlinable public var number: Int32 {
+            get { _content.message.pointee.has_number != 0 ? _content.message.pointee.number : 0 }
             set {
                 let fields = _mutableFields()
                 fields.pointee.has_number = 1
@@ -664,48 +684,48 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompat
             }
         }
         /// Whether `number` is set.
-        public var hasNumber: Bool { _message.pointee.has_number != 0 }
+        @inlinable public var hasNumber: Bool { _content.message.pointee.has_number != 0 }
         /// Forgets `number`; it then reads as its default.
-        public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
+        @inlinable public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
         /// The fully-qualified name of the extension field. There must be a leading
         /// dot in front of the full name.
-        public var fullName: String {
-            get { _message.pointee.has_full_name != 0 ? _message.string(_message.pointee.full_name) : "" }
-            set { _message.assign(newValue, to: 1, of: Self._table) }
+        @inlinable public var fullName: String {
+            get { _content.message.pointee.has_full_name != 0 ? _content.message.string(_content.message.pointee.full_name) : "" }
+            set { _content.message.assign(newValue, to: 1, of: Self._table) }
         }
         /// Whether `fullName` is set.
-        public var hasFullName: Bool { _message.pointee.has_full_name != 0 }
+        @inlinable public var hasFullName: Bool { _content.message.pointee.has_full_name != 0 }
         /// Forgets `fullName`; it then reads as its default.
-        public mutating func clearFullName() { _mutableFields().pointee.has_full_name = 0 }
+        @inlinable public mutating func clearFullName() { _mutableFields().pointee.has_full_name = 0 }
         /// Calls `body` with the text of `fullName`, without a copy.
-        public func withFullNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_full_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.full_name, body)
+        @inlinable public func withFullNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            guard _content.message.pointee.has_full_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+            return try _content.message.withUTF8Span(_content.message.pointee.full_name, body)
         }
 
         /// The fully-qualified type name of the extension field. Unlike
         /// Metadata.type, Declaration.type must have a leading dot for messages
         /// and enums.
-        public var type: String {
-            get { _message.pointee.has_type_3 != 0 ? _message.string(_message.pointee.type_3) : "" }
-            set { _message.assign(newValue, to: 2, of: Self._table) }
+        @inlinable public var type: String {
+            get { _content.message.pointee.has_type_3 != 0 ? _content.message.string(_content.message.pointee.type_3) : "" }
+            set { _content.message.assign(newValue, to: 2, of: Self._table) }
         }
         /// Whether `type` is set.
-        public var hasType: Bool { _message.pointee.has_type_3 != 0 }
+        @inlinable public var hasType: Bool { _content.message.pointee.has_type_3 != 0 }
         /// Forgets `type`; it then reads as its default.
-        public mutating func clearType() { _mutableFields().pointee.has_type_3 = 0 }
+        @inlinable public mutating func clearType() { _mutableFields().pointee.has_type_3 = 0 }
         /// Calls `body` with the text of `type`, without a copy.
-        public func withTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_type_3 != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.type_3, body)
+        @inlinable public func withTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            guard _content.message.pointee.has_type_3 != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+            return try _content.message.withUTF8Span(_content.message.pointee.type_3, body)
         }
 
         /// If true, indicates that the number is reserved in the extension range,
         /// and any extension field with the number will fail to compile. Set this
         /// when a declared extension field is deleted.
-        public var reserved: Bool {
-            get { _message.pointee.has_reserved != 0 ? _message.pointee.reserved != 0 : false }
+        @inlinable public var reserved: Bool {
+            get { _content.message.pointee.has_reserved != 0 ? _content.message.pointee.reserved != 0 : false }
             set {
                 let fields = _mutableFields()
                 fields.pointee.has_reserved = 1
@@ -713,14 +733,14 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompat
             }
         }
         /// Whether `reserved` is set.
-        public var hasReserved: Bool { _message.pointee.has_reserved != 0 }
+        @inlinable public var hasReserved: Bool { _content.message.pointee.has_reserved != 0 }
         /// Forgets `reserved`; it then reads as its default.
-        public mutating func clearReserved() { _mutableFields().pointee.has_reserved = 0 }
+        @inlinable public mutating func clearReserved() { _mutableFields().pointee.has_reserved = 0 }
 
         /// If true, indicates that the extension must be defined as repeated.
         /// Otherwise the extension must be defined as optional.
-        public var repeated: Bool {
-            get { _message.pointee.has_repeated != 0 ? _message.pointee.repeated != 0 : false }
+        @inlinable public var repeated: Bool {
+            get { _content.message.pointee.has_repeated != 0 ? _content.message.pointee.repeated != 0 : false }
             set {
                 let fields = _mutableFields()
                 fields.pointee.has_repeated = 1
@@ -728,44 +748,52 @@ public struct Google_Protobuf_ExtensionRangeOptions: LifelineSwiftProtobufCompat
             }
         }
         /// Whether `repeated` is set.
-        public var hasRepeated: Bool { _message.pointee.has_repeated != 0 }
+        @inlinable public var hasRepeated: Bool { _content.message.pointee.has_repeated != 0 }
         /// Forgets `repeated`; it then reads as its default.
-        public mutating func clearRepeated() { _mutableFields().pointee.has_repeated = 0 }
+        @inlinable public mutating func clearRepeated() { _mutableFields().pointee.has_repeated = 0 }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__ExtensionRangeOptions__DeclarationX04be424b
-        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__extension_range_options__declaration_x04be424b__get_table() }
-        public var _message: LifelineMessages._MessageReference<_Fields>
-        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        public init() { _message = Self._emptyMessage }
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__extension_range_options__declaration_x04be424b__get_table() }
+        public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+            get { _content.settled }
+            _modify { yield &_content.settled }
+        }
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__ExtensionRangeOptions
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__extension_range_options__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__extension_range_options__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Describes a field within a message.
-public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var name: String {
-        get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+@frozen public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var name: String {
+        get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
-    public var hasName: Bool { _message.pointee.has_name != 0 }
+    @inlinable public var hasName: Bool { _content.message.pointee.has_name != 0 }
     /// Forgets `name`; it then reads as its default.
-    public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
+    @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
-    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.name, body)
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
-    public var number: Int32 {
-        get { _message.pointee.has_number != 0 ? _message.pointee.number : 0 }
+    @inlinable public var number: Int32 {
+        get { _content.message.pointee.has_number != 0 ? _content.message.pointee.number : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_number = 1
@@ -773,12 +801,12 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
         }
     }
     /// Whether `number` is set.
-    public var hasNumber: Bool { _message.pointee.has_number != 0 }
+    @inlinable public var hasNumber: Bool { _content.message.pointee.has_number != 0 }
     /// Forgets `number`; it then reads as its default.
-    public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
+    @inlinable public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
-    public var label: Google_Protobuf_FieldDescriptorProto.Label {
-        get { _message.pointee.has_label != 0 ? Google_Protobuf_FieldDescriptorProto.Label._load(_message.pointee.label) : .optional }
+    @inlinable public var label: Google_Protobuf_FieldDescriptorProto.Label {
+        get { _content.message.pointee.has_label != 0 ? Google_Protobuf_FieldDescriptorProto.Label._load(_content.message.pointee.label) : .optional }
         set {
             let fields = _mutableFields()
             fields.pointee.has_label = 1
@@ -786,14 +814,14 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
         }
     }
     /// Whether `label` is set.
-    public var hasLabel: Bool { _message.pointee.has_label != 0 }
+    @inlinable public var hasLabel: Bool { _content.message.pointee.has_label != 0 }
     /// Forgets `label`; it then reads as its default.
-    public mutating func clearLabel() { _mutableFields().pointee.has_label = 0 }
+    @inlinable public mutating func clearLabel() { _mutableFields().pointee.has_label = 0 }
 
     /// If type_name is set, this need not be set.  If both this and type_name
     /// are set, this must be one of TYPE_ENUM, TYPE_MESSAGE or TYPE_GROUP.
-    public var type: Google_Protobuf_FieldDescriptorProto.TypeEnum {
-        get { _message.pointee.has_type_5 != 0 ? Google_Protobuf_FieldDescriptorProto.TypeEnum._load(_message.pointee.type_5) : .double }
+    @inlinable public var type: Google_Protobuf_FieldDescriptorProto.TypeEnum {
+        get { _content.message.pointee.has_type_5 != 0 ? Google_Protobuf_FieldDescriptorProto.TypeEnum._load(_content.message.pointee.type_5) : .double }
         set {
             let fields = _mutableFields()
             fields.pointee.has_type_5 = 1
@@ -801,67 +829,67 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
         }
     }
     /// Whether `type` is set.
-    public var hasType: Bool { _message.pointee.has_type_5 != 0 }
+    @inlinable public var hasType: Bool { _content.message.pointee.has_type_5 != 0 }
     /// Forgets `type`; it then reads as its default.
-    public mutating func clearType() { _mutableFields().pointee.has_type_5 = 0 }
+    @inlinable public mutating func clearType() { _mutableFields().pointee.has_type_5 = 0 }
 
     /// For message and enum types, this is the name of the type.  If the name
     /// starts with a '.', it is fully-qualified.  Otherwise, C++-like scoping
     /// rules are used to find the type (i.e. first the nested types within this
     /// message are searched, then within the parent, on up to the root
     /// namespace).
-    public var typeName: String {
-        get { _message.pointee.has_type_name != 0 ? _message.string(_message.pointee.type_name) : "" }
-        set { _message.assign(newValue, to: 5, of: Self._table) }
+    @inlinable public var typeName: String {
+        get { _content.message.pointee.has_type_name != 0 ? _content.message.string(_content.message.pointee.type_name) : "" }
+        set { _content.message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether `typeName` is set.
-    public var hasTypeName: Bool { _message.pointee.has_type_name != 0 }
+    @inlinable public var hasTypeName: Bool { _content.message.pointee.has_type_name != 0 }
     /// Forgets `typeName`; it then reads as its default.
-    public mutating func clearTypeName() { _mutableFields().pointee.has_type_name = 0 }
+    @inlinable public mutating func clearTypeName() { _mutableFields().pointee.has_type_name = 0 }
     /// Calls `body` with the text of `typeName`, without a copy.
-    public func withTypeNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_type_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.type_name, body)
+    @inlinable public func withTypeNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_type_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.type_name, body)
     }
 
     /// For extensions, this is the name of the type being extended.  It is
     /// resolved in the same manner as type_name.
-    public var extendee: String {
-        get { _message.pointee.has_extendee != 0 ? _message.string(_message.pointee.extendee) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+    @inlinable public var extendee: String {
+        get { _content.message.pointee.has_extendee != 0 ? _content.message.string(_content.message.pointee.extendee) : "" }
+        set { _content.message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `extendee` is set.
-    public var hasExtendee: Bool { _message.pointee.has_extendee != 0 }
+    @inlinable public var hasExtendee: Bool { _content.message.pointee.has_extendee != 0 }
     /// Forgets `extendee`; it then reads as its default.
-    public mutating func clearExtendee() { _mutableFields().pointee.has_extendee = 0 }
+    @inlinable public mutating func clearExtendee() { _mutableFields().pointee.has_extendee = 0 }
     /// Calls `body` with the text of `extendee`, without a copy.
-    public func withExtendeeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_extendee != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.extendee, body)
+    @inlinable public func withExtendeeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_extendee != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.extendee, body)
     }
 
     /// For numeric types, contains the original text representation of the value.
     /// For booleans, "true" or "false".
     /// For strings, contains the default text contents (not escaped in any way).
     /// For bytes, contains the C escaped value.  All bytes >= 128 are escaped.
-    public var defaultValue: String {
-        get { _message.pointee.has_default_value != 0 ? _message.string(_message.pointee.default_value) : "" }
-        set { _message.assign(newValue, to: 6, of: Self._table) }
+    @inlinable public var defaultValue: String {
+        get { _content.message.pointee.has_default_value != 0 ? _content.message.string(_content.message.pointee.default_value) : "" }
+        set { _content.message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Whether `defaultValue` is set.
-    public var hasDefaultValue: Bool { _message.pointee.has_default_value != 0 }
+    @inlinable public var hasDefaultValue: Bool { _content.message.pointee.has_default_value != 0 }
     /// Forgets `defaultValue`; it then reads as its default.
-    public mutating func clearDefaultValue() { _mutableFields().pointee.has_default_value = 0 }
+    @inlinable public mutating func clearDefaultValue() { _mutableFields().pointee.has_default_value = 0 }
     /// Calls `body` with the text of `defaultValue`, without a copy.
-    public func withDefaultValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_default_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.default_value, body)
+    @inlinable public func withDefaultValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_default_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.default_value, body)
     }
 
     /// If set, gives the index of a oneof in the containing type's oneof_decl
     /// list.  This field is a member of that oneof.
-    public var oneofIndex: Int32 {
-        get { _message.pointee.has_oneof_index != 0 ? _message.pointee.oneof_index : 0 }
+    @inlinable public var oneofIndex: Int32 {
+        get { _content.message.pointee.has_oneof_index != 0 ? _content.message.pointee.oneof_index : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_oneof_index = 1
@@ -869,37 +897,37 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
         }
     }
     /// Whether `oneofIndex` is set.
-    public var hasOneofIndex: Bool { _message.pointee.has_oneof_index != 0 }
+    @inlinable public var hasOneofIndex: Bool { _content.message.pointee.has_oneof_index != 0 }
     /// Forgets `oneofIndex`; it then reads as its default.
-    public mutating func clearOneofIndex() { _mutableFields().pointee.has_oneof_index = 0 }
+    @inlinable public mutating func clearOneofIndex() { _mutableFields().pointee.has_oneof_index = 0 }
 
     /// JSON name of this field. The value is set by protocol compiler. If the
     /// user has set a "json_name" option on this field, that option's value
     /// will be used. Otherwise, it's deduced from the field's name by converting
     /// it to camelCase.
-    public var jsonName: String {
-        get { _message.pointee.has_json_name != 0 ? _message.string(_message.pointee.json_name) : "" }
-        set { _message.assign(newValue, to: 9, of: Self._table) }
+    @inlinable public var jsonName: String {
+        get { _content.message.pointee.has_json_name != 0 ? _content.message.string(_content.message.pointee.json_name) : "" }
+        set { _content.message.assign(newValue, to: 9, of: Self._table) }
     }
     /// Whether `jsonName` is set.
-    public var hasJsonName: Bool { _message.pointee.has_json_name != 0 }
+    @inlinable public var hasJsonName: Bool { _content.message.pointee.has_json_name != 0 }
     /// Forgets `jsonName`; it then reads as its default.
-    public mutating func clearJsonName() { _mutableFields().pointee.has_json_name = 0 }
+    @inlinable public mutating func clearJsonName() { _mutableFields().pointee.has_json_name = 0 }
     /// Calls `body` with the text of `jsonName`, without a copy.
-    public func withJsonNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_json_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.json_name, body)
+    @inlinable public func withJsonNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_json_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.json_name, body)
     }
 
-    public var options: Google_Protobuf_FieldOptions {
-        _read { yield Google_Protobuf_FieldOptions(_reading: _message.pointee.options, in: _message) }
-        set { _message[message: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 7, of: Self._table] }
+    @inlinable public var options: Google_Protobuf_FieldOptions {
+        get { _content.submessage(_content.message.pointee.options, at: 7) }
+        set { _content[message: 7, of: Self._table] = newValue }
+        _modify { yield &_content[message: 7, of: Self._table] }
     }
     /// Whether `options` is set.
-    public var hasOptions: Bool { _message.pointee.options != nil }
+    @inlinable public var hasOptions: Bool { _content.message.pointee.options != nil }
     /// Forgets `options`; it then reads as its default.
-    public mutating func clearOptions() { _mutableFields().pointee.options = nil }
+    @inlinable public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     /// If true, this is a proto3 "optional". When a proto3 field is optional, it
     /// tracks presence regardless of field type.
@@ -922,8 +950,8 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     ///
     /// Proto2 optional fields do not set this flag, because they already indicate
     /// optional with `LABEL_OPTIONAL`.
-    public var proto3Optional: Bool {
-        get { _message.pointee.has_proto3_optional != 0 ? _message.pointee.proto3_optional != 0 : false }
+    @inlinable public var proto3Optional: Bool {
+        get { _content.message.pointee.has_proto3_optional != 0 ? _content.message.pointee.proto3_optional != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_proto3_optional = 1
@@ -931,11 +959,11 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
         }
     }
     /// Whether `proto3Optional` is set.
-    public var hasProto3Optional: Bool { _message.pointee.has_proto3_optional != 0 }
+    @inlinable public var hasProto3Optional: Bool { _content.message.pointee.has_proto3_optional != 0 }
     /// Forgets `proto3Optional`; it then reads as its default.
-    public mutating func clearProto3Optional() { _mutableFields().pointee.has_proto3_optional = 0 }
+    @inlinable public mutating func clearProto3Optional() { _mutableFields().pointee.has_proto3_optional = 0 }
 
-    public enum TypeEnum: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    @frozen public enum TypeEnum: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         /// 0 is reserved for errors.
         /// Order is weird for historical reasons.
         case double // = 1
@@ -970,9 +998,9 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
         /// Uses ZigZag encoding.
         case sint64 // = 18
 
-        public init() { self = .double }
+        @inlinable public init() { self = .double }
 
-        public init?(rawValue: Int) {
+        @inlinable public init?(rawValue: Int) {
             switch rawValue {
             case 1: self = .double
             case 2: self = .float
@@ -996,7 +1024,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
             }
         }
 
-        public var rawValue: Int {
+        @inlinable public var rawValue: Int {
             switch self {
             case .double: 1
             case .float: 2
@@ -1022,7 +1050,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
         public static let allCases: [Self] = [.double, .float, .int64, .uint64, .int32, .fixed64, .fixed32, .bool, .string, .group, .message, .bytes, .uint32, .enum, .sfixed32, .sfixed64, .sint32, .sint64]
     }
 
-    public enum Label: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    @frozen public enum Label: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         /// 0 is reserved for errors
         case `optional` // = 1
         case repeated // = 3
@@ -1031,9 +1059,9 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
         /// can be used to get this behavior.
         case `required` // = 2
 
-        public init() { self = .optional }
+        @inlinable public init() { self = .optional }
 
-        public init?(rawValue: Int) {
+        @inlinable public init?(rawValue: Int) {
             switch rawValue {
             case 1: self = .optional
             case 3: self = .repeated
@@ -1042,7 +1070,7 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
             }
         }
 
-        public var rawValue: Int {
+        @inlinable public var rawValue: Int {
             switch self {
             case .optional: 1
             case .repeated: 3
@@ -1054,119 +1082,127 @@ public struct Google_Protobuf_FieldDescriptorProto: LifelineSwiftProtobufCompati
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FieldDescriptorProto
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_descriptor_proto__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_descriptor_proto__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Describes a oneof.
-public struct Google_Protobuf_OneofDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var name: String {
-        get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+@frozen public struct Google_Protobuf_OneofDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var name: String {
+        get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
-    public var hasName: Bool { _message.pointee.has_name != 0 }
+    @inlinable public var hasName: Bool { _content.message.pointee.has_name != 0 }
     /// Forgets `name`; it then reads as its default.
-    public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
+    @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
-    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.name, body)
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
-    public var options: Google_Protobuf_OneofOptions {
-        _read { yield Google_Protobuf_OneofOptions(_reading: _message.pointee.options, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+    @inlinable public var options: Google_Protobuf_OneofOptions {
+        get { _content.submessage(_content.message.pointee.options, at: 1) }
+        set { _content[message: 1, of: Self._table] = newValue }
+        _modify { yield &_content[message: 1, of: Self._table] }
     }
     /// Whether `options` is set.
-    public var hasOptions: Bool { _message.pointee.options != nil }
+    @inlinable public var hasOptions: Bool { _content.message.pointee.options != nil }
     /// Forgets `options`; it then reads as its default.
-    public mutating func clearOptions() { _mutableFields().pointee.options = nil }
+    @inlinable public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__OneofDescriptorProto
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__oneof_descriptor_proto__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__oneof_descriptor_proto__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Describes an enum type.
-public struct Google_Protobuf_EnumDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var name: String {
-        get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+@frozen public struct Google_Protobuf_EnumDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var name: String {
+        get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
-    public var hasName: Bool { _message.pointee.has_name != 0 }
+    @inlinable public var hasName: Bool { _content.message.pointee.has_name != 0 }
     /// Forgets `name`; it then reads as its default.
-    public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
+    @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
-    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.name, body)
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
-    public var value: [Google_Protobuf_EnumValueDescriptorProto] {
-        get { _message[array: 1, of: Self._table] }
-        set { _message[array: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 1, of: Self._table] }
+    @inlinable public var value: [Google_Protobuf_EnumValueDescriptorProto] {
+        get { _content[array: 1, of: Self._table] }
+        set { _content[array: 1, of: Self._table] = newValue }
+        _modify { yield &_content[array: 1, of: Self._table] }
     }
-    public var valueField: LifelineMessages.RepeatedField<Google_Protobuf_EnumValueDescriptorProto> {
+    @inlinable public var valueField: LifelineMessages.RepeatedField<Google_Protobuf_EnumValueDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumValueDescriptorProto>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    public var options: Google_Protobuf_EnumOptions {
-        _read { yield Google_Protobuf_EnumOptions(_reading: _message.pointee.options, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+    @inlinable public var options: Google_Protobuf_EnumOptions {
+        get { _content.submessage(_content.message.pointee.options, at: 2) }
+        set { _content[message: 2, of: Self._table] = newValue }
+        _modify { yield &_content[message: 2, of: Self._table] }
     }
     /// Whether `options` is set.
-    public var hasOptions: Bool { _message.pointee.options != nil }
+    @inlinable public var hasOptions: Bool { _content.message.pointee.options != nil }
     /// Forgets `options`; it then reads as its default.
-    public mutating func clearOptions() { _mutableFields().pointee.options = nil }
+    @inlinable public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     /// Range of reserved numeric values. Reserved numeric values may not be used
     /// by enum values in the same enum declaration. Reserved ranges may not
     /// overlap.
-    public var reservedRange: [Google_Protobuf_EnumDescriptorProto.EnumReservedRange] {
-        get { _message[array: 3, of: Self._table] }
-        set { _message[array: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 3, of: Self._table] }
+    @inlinable public var reservedRange: [Google_Protobuf_EnumDescriptorProto.EnumReservedRange] {
+        get { _content[array: 3, of: Self._table] }
+        set { _content[array: 3, of: Self._table] = newValue }
+        _modify { yield &_content[array: 3, of: Self._table] }
     }
     /// Range of reserved numeric values. Reserved numeric values may not be used
     /// by enum values in the same enum declaration. Reserved ranges may not
     /// overlap.
-    public var reservedRangeField: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto.EnumReservedRange> {
+    @inlinable public var reservedRangeField: LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto.EnumReservedRange> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumDescriptorProto.EnumReservedRange>(_in: _message, _message.pointee.reserved_range, count: _message.pointee.n_reserved_range) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     /// Reserved enum value names, which may not be reused. A given name may only
     /// be reserved once.
-    public var reservedName: [String] {
-        get { _message[array: 4, of: Self._table] }
-        set { _message[array: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 4, of: Self._table] }
+    @inlinable public var reservedName: [String] {
+        get { _content[array: 4, of: Self._table] }
+        set { _content[array: 4, of: Self._table] = newValue }
+        _modify { yield &_content[array: 4, of: Self._table] }
     }
     /// Reserved enum value names, which may not be reused. A given name may only
     /// be reserved once.
-    public var reservedNameField: LifelineMessages.RepeatedField<String> {
+    @inlinable public var reservedNameField: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.reserved_name, count: _message.pointee.n_reserved_name) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     /// Support for `export` and `local` keywords on enums.
-    public var visibility: Google_Protobuf_SymbolVisibility {
-        get { _message.pointee.has_visibility != 0 ? Google_Protobuf_SymbolVisibility._load(_message.pointee.visibility) : .visibilityUnset }
+    @inlinable public var visibility: Google_Protobuf_SymbolVisibility {
+        get { _content.message.pointee.has_visibility != 0 ? Google_Protobuf_SymbolVisibility._load(_content.message.pointee.visibility) : .visibilityUnset }
         set {
             let fields = _mutableFields()
             fields.pointee.has_visibility = 1
@@ -1174,9 +1210,9 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineSwiftProtobufCompatib
         }
     }
     /// Whether `visibility` is set.
-    public var hasVisibility: Bool { _message.pointee.has_visibility != 0 }
+    @inlinable public var hasVisibility: Bool { _content.message.pointee.has_visibility != 0 }
     /// Forgets `visibility`; it then reads as its default.
-    public mutating func clearVisibility() { _mutableFields().pointee.has_visibility = 0 }
+    @inlinable public mutating func clearVisibility() { _mutableFields().pointee.has_visibility = 0 }
 
     /// Range of reserved numeric values. Reserved values may not be used by
     /// entries in the same enum. Reserved ranges may not overlap.
@@ -1184,10 +1220,10 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineSwiftProtobufCompatib
     /// Note that this is distinct from DescriptorProto.ReservedRange in that it
     /// is inclusive such that it can appropriately represent the entire int32
     /// domain.
-    public struct EnumReservedRange: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @frozen public struct EnumReservedRange: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
         /// Inclusive.
-        public var start: Int32 {
-            get { _message.pointee.has_start != 0 ? _message.pointee.start : 0 }
+        @inlinable public var start: Int32 {
+            get { _content.message.pointee.has_start != 0 ? _content.message.pointee.start : 0 }
             set {
                 let fields = _mutableFields()
                 fields.pointee.has_start = 1
@@ -1195,13 +1231,13 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineSwiftProtobufCompatib
             }
         }
         /// Whether `start` is set.
-        public var hasStart: Bool { _message.pointee.has_start != 0 }
+        @inlinable public var hasStart: Bool { _content.message.pointee.has_start != 0 }
         /// Forgets `start`; it then reads as its default.
-        public mutating func clearStart() { _mutableFields().pointee.has_start = 0 }
+        @inlinable public mutating func clearStart() { _mutableFields().pointee.has_start = 0 }
 
         /// Inclusive.
-        public var end: Int32 {
-            get { _message.pointee.has_end != 0 ? _message.pointee.end : 0 }
+        @inlinable public var end: Int32 {
+            get { _content.message.pointee.has_end != 0 ? _content.message.pointee.end : 0 }
             set {
                 let fields = _mutableFields()
                 fields.pointee.has_end = 1
@@ -1209,44 +1245,52 @@ public struct Google_Protobuf_EnumDescriptorProto: LifelineSwiftProtobufCompatib
             }
         }
         /// Whether `end` is set.
-        public var hasEnd: Bool { _message.pointee.has_end != 0 }
+        @inlinable public var hasEnd: Bool { _content.message.pointee.has_end != 0 }
         /// Forgets `end`; it then reads as its default.
-        public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
+        @inlinable public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumDescriptorProto__EnumReservedRangeX95360ce7
-        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_descriptor_proto__enum_reserved_range_x95360ce7__get_table() }
-        public var _message: LifelineMessages._MessageReference<_Fields>
-        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        public init() { _message = Self._emptyMessage }
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_descriptor_proto__enum_reserved_range_x95360ce7__get_table() }
+        public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+            get { _content.settled }
+            _modify { yield &_content.settled }
+        }
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumDescriptorProto
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_descriptor_proto__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_descriptor_proto__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Describes a value within an enum.
-public struct Google_Protobuf_EnumValueDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var name: String {
-        get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+@frozen public struct Google_Protobuf_EnumValueDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var name: String {
+        get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
-    public var hasName: Bool { _message.pointee.has_name != 0 }
+    @inlinable public var hasName: Bool { _content.message.pointee.has_name != 0 }
     /// Forgets `name`; it then reads as its default.
-    public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
+    @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
-    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.name, body)
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
-    public var number: Int32 {
-        get { _message.pointee.has_number != 0 ? _message.pointee.number : 0 }
+    @inlinable public var number: Int32 {
+        get { _content.message.pointee.has_number != 0 ? _content.message.pointee.number : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_number = 1
@@ -1254,132 +1298,140 @@ public struct Google_Protobuf_EnumValueDescriptorProto: LifelineSwiftProtobufCom
         }
     }
     /// Whether `number` is set.
-    public var hasNumber: Bool { _message.pointee.has_number != 0 }
+    @inlinable public var hasNumber: Bool { _content.message.pointee.has_number != 0 }
     /// Forgets `number`; it then reads as its default.
-    public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
+    @inlinable public mutating func clearNumber() { _mutableFields().pointee.has_number = 0 }
 
-    public var options: Google_Protobuf_EnumValueOptions {
-        _read { yield Google_Protobuf_EnumValueOptions(_reading: _message.pointee.options, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+    @inlinable public var options: Google_Protobuf_EnumValueOptions {
+        get { _content.submessage(_content.message.pointee.options, at: 2) }
+        set { _content[message: 2, of: Self._table] = newValue }
+        _modify { yield &_content[message: 2, of: Self._table] }
     }
     /// Whether `options` is set.
-    public var hasOptions: Bool { _message.pointee.options != nil }
+    @inlinable public var hasOptions: Bool { _content.message.pointee.options != nil }
     /// Forgets `options`; it then reads as its default.
-    public mutating func clearOptions() { _mutableFields().pointee.options = nil }
+    @inlinable public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumValueDescriptorProto
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_value_descriptor_proto__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_value_descriptor_proto__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Describes a service.
-public struct Google_Protobuf_ServiceDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var name: String {
-        get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+@frozen public struct Google_Protobuf_ServiceDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var name: String {
+        get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
-    public var hasName: Bool { _message.pointee.has_name != 0 }
+    @inlinable public var hasName: Bool { _content.message.pointee.has_name != 0 }
     /// Forgets `name`; it then reads as its default.
-    public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
+    @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
-    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.name, body)
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
-    public var method: [Google_Protobuf_MethodDescriptorProto] {
-        get { _message[array: 1, of: Self._table] }
-        set { _message[array: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 1, of: Self._table] }
+    @inlinable public var method: [Google_Protobuf_MethodDescriptorProto] {
+        get { _content[array: 1, of: Self._table] }
+        set { _content[array: 1, of: Self._table] = newValue }
+        _modify { yield &_content[array: 1, of: Self._table] }
     }
-    public var methodField: LifelineMessages.RepeatedField<Google_Protobuf_MethodDescriptorProto> {
+    @inlinable public var methodField: LifelineMessages.RepeatedField<Google_Protobuf_MethodDescriptorProto> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_MethodDescriptorProto>(_in: _message, _message.pointee.method, count: _message.pointee.n_method) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    public var options: Google_Protobuf_ServiceOptions {
-        _read { yield Google_Protobuf_ServiceOptions(_reading: _message.pointee.options, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+    @inlinable public var options: Google_Protobuf_ServiceOptions {
+        get { _content.submessage(_content.message.pointee.options, at: 2) }
+        set { _content[message: 2, of: Self._table] = newValue }
+        _modify { yield &_content[message: 2, of: Self._table] }
     }
     /// Whether `options` is set.
-    public var hasOptions: Bool { _message.pointee.options != nil }
+    @inlinable public var hasOptions: Bool { _content.message.pointee.options != nil }
     /// Forgets `options`; it then reads as its default.
-    public mutating func clearOptions() { _mutableFields().pointee.options = nil }
+    @inlinable public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__ServiceDescriptorProto
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__service_descriptor_proto__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__service_descriptor_proto__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Describes a method of a service.
-public struct Google_Protobuf_MethodDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var name: String {
-        get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+@frozen public struct Google_Protobuf_MethodDescriptorProto: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var name: String {
+        get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
-    public var hasName: Bool { _message.pointee.has_name != 0 }
+    @inlinable public var hasName: Bool { _content.message.pointee.has_name != 0 }
     /// Forgets `name`; it then reads as its default.
-    public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
+    @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
-    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.name, body)
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// Input and output type names.  These are resolved in the same way as
     /// FieldDescriptorProto.type_name, but must refer to a message type.
-    public var inputType: String {
-        get { _message.pointee.has_input_type != 0 ? _message.string(_message.pointee.input_type) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+    @inlinable public var inputType: String {
+        get { _content.message.pointee.has_input_type != 0 ? _content.message.string(_content.message.pointee.input_type) : "" }
+        set { _content.message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `inputType` is set.
-    public var hasInputType: Bool { _message.pointee.has_input_type != 0 }
+    @inlinable public var hasInputType: Bool { _content.message.pointee.has_input_type != 0 }
     /// Forgets `inputType`; it then reads as its default.
-    public mutating func clearInputType() { _mutableFields().pointee.has_input_type = 0 }
+    @inlinable public mutating func clearInputType() { _mutableFields().pointee.has_input_type = 0 }
     /// Calls `body` with the text of `inputType`, without a copy.
-    public func withInputTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_input_type != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.input_type, body)
+    @inlinable public func withInputTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_input_type != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.input_type, body)
     }
 
-    public var outputType: String {
-        get { _message.pointee.has_output_type != 0 ? _message.string(_message.pointee.output_type) : "" }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+    @inlinable public var outputType: String {
+        get { _content.message.pointee.has_output_type != 0 ? _content.message.string(_content.message.pointee.output_type) : "" }
+        set { _content.message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Whether `outputType` is set.
-    public var hasOutputType: Bool { _message.pointee.has_output_type != 0 }
+    @inlinable public var hasOutputType: Bool { _content.message.pointee.has_output_type != 0 }
     /// Forgets `outputType`; it then reads as its default.
-    public mutating func clearOutputType() { _mutableFields().pointee.has_output_type = 0 }
+    @inlinable public mutating func clearOutputType() { _mutableFields().pointee.has_output_type = 0 }
     /// Calls `body` with the text of `outputType`, without a copy.
-    public func withOutputTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_output_type != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.output_type, body)
+    @inlinable public func withOutputTypeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_output_type != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.output_type, body)
     }
 
-    public var options: Google_Protobuf_MethodOptions {
-        _read { yield Google_Protobuf_MethodOptions(_reading: _message.pointee.options, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+    @inlinable public var options: Google_Protobuf_MethodOptions {
+        get { _content.submessage(_content.message.pointee.options, at: 3) }
+        set { _content[message: 3, of: Self._table] = newValue }
+        _modify { yield &_content[message: 3, of: Self._table] }
     }
     /// Whether `options` is set.
-    public var hasOptions: Bool { _message.pointee.options != nil }
+    @inlinable public var hasOptions: Bool { _content.message.pointee.options != nil }
     /// Forgets `options`; it then reads as its default.
-    public mutating func clearOptions() { _mutableFields().pointee.options = nil }
+    @inlinable public mutating func clearOptions() { _content.presence.mutableFields(as: Self._table).pointee.options = nil }
 
     /// Identifies if client streams multiple client messages
-    public var clientStreaming: Bool {
-        get { _message.pointee.has_client_streaming != 0 ? _message.pointee.client_streaming != 0 : false }
+    @inlinable public var clientStreaming: Bool {
+        get { _content.message.pointee.has_client_streaming != 0 ? _content.message.pointee.client_streaming != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_client_streaming = 1
@@ -1387,13 +1439,13 @@ public struct Google_Protobuf_MethodDescriptorProto: LifelineSwiftProtobufCompat
         }
     }
     /// Whether `clientStreaming` is set.
-    public var hasClientStreaming: Bool { _message.pointee.has_client_streaming != 0 }
+    @inlinable public var hasClientStreaming: Bool { _content.message.pointee.has_client_streaming != 0 }
     /// Forgets `clientStreaming`; it then reads as its default.
-    public mutating func clearClientStreaming() { _mutableFields().pointee.has_client_streaming = 0 }
+    @inlinable public mutating func clearClientStreaming() { _mutableFields().pointee.has_client_streaming = 0 }
 
     /// Identifies if server streams multiple server messages
-    public var serverStreaming: Bool {
-        get { _message.pointee.has_server_streaming != 0 ? _message.pointee.server_streaming != 0 : false }
+    @inlinable public var serverStreaming: Bool {
+        get { _content.message.pointee.has_server_streaming != 0 ? _content.message.pointee.server_streaming != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_server_streaming = 1
@@ -1401,35 +1453,39 @@ public struct Google_Protobuf_MethodDescriptorProto: LifelineSwiftProtobufCompat
         }
     }
     /// Whether `serverStreaming` is set.
-    public var hasServerStreaming: Bool { _message.pointee.has_server_streaming != 0 }
+    @inlinable public var hasServerStreaming: Bool { _content.message.pointee.has_server_streaming != 0 }
     /// Forgets `serverStreaming`; it then reads as its default.
-    public mutating func clearServerStreaming() { _mutableFields().pointee.has_server_streaming = 0 }
+    @inlinable public mutating func clearServerStreaming() { _mutableFields().pointee.has_server_streaming = 0 }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__MethodDescriptorProto
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__method_descriptor_proto__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__method_descriptor_proto__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Sets the Java package where classes generated from this .proto will be
     /// placed.  By default, the proto package is used, but this is often
     /// inappropriate because proto packages do not normally start with backwards
     /// domain names.
-    public var javaPackage: String {
-        get { _message.pointee.has_java_package != 0 ? _message.string(_message.pointee.java_package) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+    @inlinable public var javaPackage: String {
+        get { _content.message.pointee.has_java_package != 0 ? _content.message.string(_content.message.pointee.java_package) : "" }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `javaPackage` is set.
-    public var hasJavaPackage: Bool { _message.pointee.has_java_package != 0 }
+    @inlinable public var hasJavaPackage: Bool { _content.message.pointee.has_java_package != 0 }
     /// Forgets `javaPackage`; it then reads as its default.
-    public mutating func clearJavaPackage() { _mutableFields().pointee.has_java_package = 0 }
+    @inlinable public mutating func clearJavaPackage() { _mutableFields().pointee.has_java_package = 0 }
     /// Calls `body` with the text of `javaPackage`, without a copy.
-    public func withJavaPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_java_package != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.java_package, body)
+    @inlinable public func withJavaPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_java_package != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.java_package, body)
     }
 
     /// Controls the name of the wrapper Java class generated for the .proto file.
@@ -1437,18 +1493,18 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     /// well as any top-level extensions defined in the .proto file.
     /// If java_multiple_files is disabled, then all the other classes from the
     /// .proto file will be nested inside the single wrapper outer class.
-    public var javaOuterClassname: String {
-        get { _message.pointee.has_java_outer_classname != 0 ? _message.string(_message.pointee.java_outer_classname) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+    @inlinable public var javaOuterClassname: String {
+        get { _content.message.pointee.has_java_outer_classname != 0 ? _content.message.string(_content.message.pointee.java_outer_classname) : "" }
+        set { _content.message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `javaOuterClassname` is set.
-    public var hasJavaOuterClassname: Bool { _message.pointee.has_java_outer_classname != 0 }
+    @inlinable public var hasJavaOuterClassname: Bool { _content.message.pointee.has_java_outer_classname != 0 }
     /// Forgets `javaOuterClassname`; it then reads as its default.
-    public mutating func clearJavaOuterClassname() { _mutableFields().pointee.has_java_outer_classname = 0 }
+    @inlinable public mutating func clearJavaOuterClassname() { _mutableFields().pointee.has_java_outer_classname = 0 }
     /// Calls `body` with the text of `javaOuterClassname`, without a copy.
-    public func withJavaOuterClassnameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_java_outer_classname != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.java_outer_classname, body)
+    @inlinable public func withJavaOuterClassnameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_java_outer_classname != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.java_outer_classname, body)
     }
 
     /// If enabled, then the Java code generator will generate a separate .java
@@ -1457,8 +1513,8 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     /// named by java_outer_classname.  However, the wrapper class will still be
     /// generated to contain the file's getDescriptor() method as well as any
     /// top-level extensions defined in the file.
-    public var javaMultipleFiles: Bool {
-        get { _message.pointee.has_java_multiple_files != 0 ? _message.pointee.java_multiple_files != 0 : false }
+    @inlinable public var javaMultipleFiles: Bool {
+        get { _content.message.pointee.has_java_multiple_files != 0 ? _content.message.pointee.java_multiple_files != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_java_multiple_files = 1
@@ -1466,15 +1522,15 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
         }
     }
     /// Whether `javaMultipleFiles` is set.
-    public var hasJavaMultipleFiles: Bool { _message.pointee.has_java_multiple_files != 0 }
+    @inlinable public var hasJavaMultipleFiles: Bool { _content.message.pointee.has_java_multiple_files != 0 }
     /// Forgets `javaMultipleFiles`; it then reads as its default.
-    public mutating func clearJavaMultipleFiles() { _mutableFields().pointee.has_java_multiple_files = 0 }
+    @inlinable public mutating func clearJavaMultipleFiles() { _mutableFields().pointee.has_java_multiple_files = 0 }
 
     /// This option does nothing.
     ///
     /// NOTE: This field was marked as deprecated in the .proto file.
-    public var javaGenerateEqualsAndHash: Bool {
-        get { _message.pointee.has_java_generate_equals_and_hash != 0 ? _message.pointee.java_generate_equals_and_hash != 0 : false }
+    @inlinable public var javaGenerateEqualsAndHash: Bool {
+        get { _content.message.pointee.has_java_generate_equals_and_hash != 0 ? _content.message.pointee.java_generate_equals_and_hash != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_java_generate_equals_and_hash = 1
@@ -1482,9 +1538,9 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
         }
     }
     /// Whether `javaGenerateEqualsAndHash` is set.
-    public var hasJavaGenerateEqualsAndHash: Bool { _message.pointee.has_java_generate_equals_and_hash != 0 }
+    @inlinable public var hasJavaGenerateEqualsAndHash: Bool { _content.message.pointee.has_java_generate_equals_and_hash != 0 }
     /// Forgets `javaGenerateEqualsAndHash`; it then reads as its default.
-    public mutating func clearJavaGenerateEqualsAndHash() { _mutableFields().pointee.has_java_generate_equals_and_hash = 0 }
+    @inlinable public mutating func clearJavaGenerateEqualsAndHash() { _mutableFields().pointee.has_java_generate_equals_and_hash = 0 }
 
     /// A proto2 file can set this to true to opt in to UTF-8 checking for Java,
     /// which will throw an exception if invalid UTF-8 is parsed from the wire or
@@ -1496,8 +1552,8 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     /// Proto3 files already perform these checks. Setting the option explicitly to
     /// false has no effect: it cannot be used to opt proto3 files out of UTF-8
     /// checks.
-    public var javaStringCheckUtf8: Bool {
-        get { _message.pointee.has_java_string_check_utf8 != 0 ? _message.pointee.java_string_check_utf8 != 0 : false }
+    @inlinable public var javaStringCheckUtf8: Bool {
+        get { _content.message.pointee.has_java_string_check_utf8 != 0 ? _content.message.pointee.java_string_check_utf8 != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_java_string_check_utf8 = 1
@@ -1505,12 +1561,12 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
         }
     }
     /// Whether `javaStringCheckUtf8` is set.
-    public var hasJavaStringCheckUtf8: Bool { _message.pointee.has_java_string_check_utf8 != 0 }
+    @inlinable public var hasJavaStringCheckUtf8: Bool { _content.message.pointee.has_java_string_check_utf8 != 0 }
     /// Forgets `javaStringCheckUtf8`; it then reads as its default.
-    public mutating func clearJavaStringCheckUtf8() { _mutableFields().pointee.has_java_string_check_utf8 = 0 }
+    @inlinable public mutating func clearJavaStringCheckUtf8() { _mutableFields().pointee.has_java_string_check_utf8 = 0 }
 
-    public var optimizeFor: Google_Protobuf_FileOptions.OptimizeMode {
-        get { _message.pointee.has_optimize_for != 0 ? Google_Protobuf_FileOptions.OptimizeMode._load(_message.pointee.optimize_for) : .speed }
+    @inlinable public var optimizeFor: Google_Protobuf_FileOptions.OptimizeMode {
+        get { _content.message.pointee.has_optimize_for != 0 ? Google_Protobuf_FileOptions.OptimizeMode._load(_content.message.pointee.optimize_for) : .speed }
         set {
             let fields = _mutableFields()
             fields.pointee.has_optimize_for = 1
@@ -1518,27 +1574,27 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
         }
     }
     /// Whether `optimizeFor` is set.
-    public var hasOptimizeFor: Bool { _message.pointee.has_optimize_for != 0 }
+    @inlinable public var hasOptimizeFor: Bool { _content.message.pointee.has_optimize_for != 0 }
     /// Forgets `optimizeFor`; it then reads as its default.
-    public mutating func clearOptimizeFor() { _mutableFields().pointee.has_optimize_for = 0 }
+    @inlinable public mutating func clearOptimizeFor() { _mutableFields().pointee.has_optimize_for = 0 }
 
     /// Sets the Go package where structs generated from this .proto will be
     /// placed. If omitted, the Go package will be derived from the following:
     ///   - The basename of the package import path, if provided.
     ///   - Otherwise, the package statement in the .proto file, if present.
     ///   - Otherwise, the basename of the .proto file, without extension.
-    public var goPackage: String {
-        get { _message.pointee.has_go_package != 0 ? _message.string(_message.pointee.go_package) : "" }
-        set { _message.assign(newValue, to: 4, of: Self._table) }
+    @inlinable public var goPackage: String {
+        get { _content.message.pointee.has_go_package != 0 ? _content.message.string(_content.message.pointee.go_package) : "" }
+        set { _content.message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Whether `goPackage` is set.
-    public var hasGoPackage: Bool { _message.pointee.has_go_package != 0 }
+    @inlinable public var hasGoPackage: Bool { _content.message.pointee.has_go_package != 0 }
     /// Forgets `goPackage`; it then reads as its default.
-    public mutating func clearGoPackage() { _mutableFields().pointee.has_go_package = 0 }
+    @inlinable public mutating func clearGoPackage() { _mutableFields().pointee.has_go_package = 0 }
     /// Calls `body` with the text of `goPackage`, without a copy.
-    public func withGoPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_go_package != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.go_package, body)
+    @inlinable public func withGoPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_go_package != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.go_package, body)
     }
 
     /// Should generic services be generated in each language?  "Generic" services
@@ -1551,8 +1607,8 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     /// that generate code specific to your particular RPC system.  Therefore,
     /// these default to false.  Old code which depends on generic services should
     /// explicitly set them to true.
-    public var ccGenericServices: Bool {
-        get { _message.pointee.has_cc_generic_services != 0 ? _message.pointee.cc_generic_services != 0 : false }
+    @inlinable public var ccGenericServices: Bool {
+        get { _content.message.pointee.has_cc_generic_services != 0 ? _content.message.pointee.cc_generic_services != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_cc_generic_services = 1
@@ -1560,12 +1616,12 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
         }
     }
     /// Whether `ccGenericServices` is set.
-    public var hasCcGenericServices: Bool { _message.pointee.has_cc_generic_services != 0 }
+    @inlinable public var hasCcGenericServices: Bool { _content.message.pointee.has_cc_generic_services != 0 }
     /// Forgets `ccGenericServices`; it then reads as its default.
-    public mutating func clearCcGenericServices() { _mutableFields().pointee.has_cc_generic_services = 0 }
+    @inlinable public mutating func clearCcGenericServices() { _mutableFields().pointee.has_cc_generic_services = 0 }
 
-    public var javaGenericServices: Bool {
-        get { _message.pointee.has_java_generic_services != 0 ? _message.pointee.java_generic_services != 0 : false }
+    @inlinable public var javaGenericServices: Bool {
+        get { _content.message.pointee.has_java_generic_services != 0 ? _content.message.pointee.java_generic_services != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_java_generic_services = 1
@@ -1573,12 +1629,12 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
         }
     }
     /// Whether `javaGenericServices` is set.
-    public var hasJavaGenericServices: Bool { _message.pointee.has_java_generic_services != 0 }
+    @inlinable public var hasJavaGenericServices: Bool { _content.message.pointee.has_java_generic_services != 0 }
     /// Forgets `javaGenericServices`; it then reads as its default.
-    public mutating func clearJavaGenericServices() { _mutableFields().pointee.has_java_generic_services = 0 }
+    @inlinable public mutating func clearJavaGenericServices() { _mutableFields().pointee.has_java_generic_services = 0 }
 
-    public var pyGenericServices: Bool {
-        get { _message.pointee.has_py_generic_services != 0 ? _message.pointee.py_generic_services != 0 : false }
+    @inlinable public var pyGenericServices: Bool {
+        get { _content.message.pointee.has_py_generic_services != 0 ? _content.message.pointee.py_generic_services != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_py_generic_services = 1
@@ -1586,16 +1642,16 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
         }
     }
     /// Whether `pyGenericServices` is set.
-    public var hasPyGenericServices: Bool { _message.pointee.has_py_generic_services != 0 }
+    @inlinable public var hasPyGenericServices: Bool { _content.message.pointee.has_py_generic_services != 0 }
     /// Forgets `pyGenericServices`; it then reads as its default.
-    public mutating func clearPyGenericServices() { _mutableFields().pointee.has_py_generic_services = 0 }
+    @inlinable public mutating func clearPyGenericServices() { _mutableFields().pointee.has_py_generic_services = 0 }
 
     /// Is this file deprecated?
     /// Depending on the target platform, this can emit Deprecated annotations
     /// for everything in the file, or it will be completely ignored; in the very
     /// least, this is a formalization for deprecating files.
-    public var deprecated: Bool {
-        get { _message.pointee.has_deprecated != 0 ? _message.pointee.deprecated != 0 : false }
+    @inlinable public var deprecated: Bool {
+        get { _content.message.pointee.has_deprecated != 0 ? _content.message.pointee.deprecated != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_deprecated = 1
@@ -1603,14 +1659,14 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
         }
     }
     /// Whether `deprecated` is set.
-    public var hasDeprecated: Bool { _message.pointee.has_deprecated != 0 }
+    @inlinable public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
     /// Forgets `deprecated`; it then reads as its default.
-    public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
+    @inlinable public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// Enables the use of arenas for the proto messages in this file. This applies
     /// only to generated classes for C++.
-    public var ccEnableArenas: Bool {
-        get { _message.pointee.has_cc_enable_arenas != 0 ? _message.pointee.cc_enable_arenas != 0 : true }
+    @inlinable public var ccEnableArenas: Bool {
+        get { _content.message.pointee.has_cc_enable_arenas != 0 ? _content.message.pointee.cc_enable_arenas != 0 : true }
         set {
             let fields = _mutableFields()
             fields.pointee.has_cc_enable_arenas = 1
@@ -1618,157 +1674,157 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
         }
     }
     /// Whether `ccEnableArenas` is set.
-    public var hasCcEnableArenas: Bool { _message.pointee.has_cc_enable_arenas != 0 }
+    @inlinable public var hasCcEnableArenas: Bool { _content.message.pointee.has_cc_enable_arenas != 0 }
     /// Forgets `ccEnableArenas`; it then reads as its default.
-    public mutating func clearCcEnableArenas() { _mutableFields().pointee.has_cc_enable_arenas = 0 }
+    @inlinable public mutating func clearCcEnableArenas() { _mutableFields().pointee.has_cc_enable_arenas = 0 }
 
     /// Sets the objective c class prefix which is prepended to all objective c
     /// generated classes from this .proto. There is no default.
-    public var objcClassPrefix: String {
-        get { _message.pointee.has_objc_class_prefix != 0 ? _message.string(_message.pointee.objc_class_prefix) : "" }
-        set { _message.assign(newValue, to: 12, of: Self._table) }
+    @inlinable public var objcClassPrefix: String {
+        get { _content.message.pointee.has_objc_class_prefix != 0 ? _content.message.string(_content.message.pointee.objc_class_prefix) : "" }
+        set { _content.message.assign(newValue, to: 12, of: Self._table) }
     }
     /// Whether `objcClassPrefix` is set.
-    public var hasObjcClassPrefix: Bool { _message.pointee.has_objc_class_prefix != 0 }
+    @inlinable public var hasObjcClassPrefix: Bool { _content.message.pointee.has_objc_class_prefix != 0 }
     /// Forgets `objcClassPrefix`; it then reads as its default.
-    public mutating func clearObjcClassPrefix() { _mutableFields().pointee.has_objc_class_prefix = 0 }
+    @inlinable public mutating func clearObjcClassPrefix() { _mutableFields().pointee.has_objc_class_prefix = 0 }
     /// Calls `body` with the text of `objcClassPrefix`, without a copy.
-    public func withObjcClassPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_objc_class_prefix != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.objc_class_prefix, body)
+    @inlinable public func withObjcClassPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_objc_class_prefix != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.objc_class_prefix, body)
     }
 
     /// Namespace for generated classes; defaults to the package.
-    public var csharpNamespace: String {
-        get { _message.pointee.has_csharp_namespace != 0 ? _message.string(_message.pointee.csharp_namespace) : "" }
-        set { _message.assign(newValue, to: 13, of: Self._table) }
+    @inlinable public var csharpNamespace: String {
+        get { _content.message.pointee.has_csharp_namespace != 0 ? _content.message.string(_content.message.pointee.csharp_namespace) : "" }
+        set { _content.message.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether `csharpNamespace` is set.
-    public var hasCsharpNamespace: Bool { _message.pointee.has_csharp_namespace != 0 }
+    @inlinable public var hasCsharpNamespace: Bool { _content.message.pointee.has_csharp_namespace != 0 }
     /// Forgets `csharpNamespace`; it then reads as its default.
-    public mutating func clearCsharpNamespace() { _mutableFields().pointee.has_csharp_namespace = 0 }
+    @inlinable public mutating func clearCsharpNamespace() { _mutableFields().pointee.has_csharp_namespace = 0 }
     /// Calls `body` with the text of `csharpNamespace`, without a copy.
-    public func withCsharpNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_csharp_namespace != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.csharp_namespace, body)
+    @inlinable public func withCsharpNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_csharp_namespace != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.csharp_namespace, body)
     }
 
     /// By default Swift generators will take the proto package and CamelCase it
     /// replacing '.' with underscore and use that to prefix the types/symbols
     /// defined. When this options is provided, they will use this value instead
     /// to prefix the types/symbols defined.
-    public var swiftPrefix: String {
-        get { _message.pointee.has_swift_prefix != 0 ? _message.string(_message.pointee.swift_prefix) : "" }
-        set { _message.assign(newValue, to: 14, of: Self._table) }
+    @inlinable public var swiftPrefix: String {
+        get { _content.message.pointee.has_swift_prefix != 0 ? _content.message.string(_content.message.pointee.swift_prefix) : "" }
+        set { _content.message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `swiftPrefix` is set.
-    public var hasSwiftPrefix: Bool { _message.pointee.has_swift_prefix != 0 }
+    @inlinable public var hasSwiftPrefix: Bool { _content.message.pointee.has_swift_prefix != 0 }
     /// Forgets `swiftPrefix`; it then reads as its default.
-    public mutating func clearSwiftPrefix() { _mutableFields().pointee.has_swift_prefix = 0 }
+    @inlinable public mutating func clearSwiftPrefix() { _mutableFields().pointee.has_swift_prefix = 0 }
     /// Calls `body` with the text of `swiftPrefix`, without a copy.
-    public func withSwiftPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_swift_prefix != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.swift_prefix, body)
+    @inlinable public func withSwiftPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_swift_prefix != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.swift_prefix, body)
     }
 
     /// Sets the php class prefix which is prepended to all php generated classes
     /// from this .proto. Default is empty.
-    public var phpClassPrefix: String {
-        get { _message.pointee.has_php_class_prefix != 0 ? _message.string(_message.pointee.php_class_prefix) : "" }
-        set { _message.assign(newValue, to: 15, of: Self._table) }
+    @inlinable public var phpClassPrefix: String {
+        get { _content.message.pointee.has_php_class_prefix != 0 ? _content.message.string(_content.message.pointee.php_class_prefix) : "" }
+        set { _content.message.assign(newValue, to: 15, of: Self._table) }
     }
     /// Whether `phpClassPrefix` is set.
-    public var hasPhpClassPrefix: Bool { _message.pointee.has_php_class_prefix != 0 }
+    @inlinable public var hasPhpClassPrefix: Bool { _content.message.pointee.has_php_class_prefix != 0 }
     /// Forgets `phpClassPrefix`; it then reads as its default.
-    public mutating func clearPhpClassPrefix() { _mutableFields().pointee.has_php_class_prefix = 0 }
+    @inlinable public mutating func clearPhpClassPrefix() { _mutableFields().pointee.has_php_class_prefix = 0 }
     /// Calls `body` with the text of `phpClassPrefix`, without a copy.
-    public func withPhpClassPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_php_class_prefix != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.php_class_prefix, body)
+    @inlinable public func withPhpClassPrefixUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_php_class_prefix != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.php_class_prefix, body)
     }
 
     /// Use this option to change the namespace of php generated classes. Default
     /// is empty. When this option is empty, the package name will be used for
     /// determining the namespace.
-    public var phpNamespace: String {
-        get { _message.pointee.has_php_namespace != 0 ? _message.string(_message.pointee.php_namespace) : "" }
-        set { _message.assign(newValue, to: 16, of: Self._table) }
+    @inlinable public var phpNamespace: String {
+        get { _content.message.pointee.has_php_namespace != 0 ? _content.message.string(_content.message.pointee.php_namespace) : "" }
+        set { _content.message.assign(newValue, to: 16, of: Self._table) }
     }
     /// Whether `phpNamespace` is set.
-    public var hasPhpNamespace: Bool { _message.pointee.has_php_namespace != 0 }
+    @inlinable public var hasPhpNamespace: Bool { _content.message.pointee.has_php_namespace != 0 }
     /// Forgets `phpNamespace`; it then reads as its default.
-    public mutating func clearPhpNamespace() { _mutableFields().pointee.has_php_namespace = 0 }
+    @inlinable public mutating func clearPhpNamespace() { _mutableFields().pointee.has_php_namespace = 0 }
     /// Calls `body` with the text of `phpNamespace`, without a copy.
-    public func withPhpNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_php_namespace != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.php_namespace, body)
+    @inlinable public func withPhpNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_php_namespace != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.php_namespace, body)
     }
 
     /// Use this option to change the namespace of php generated metadata classes.
     /// Default is empty. When this option is empty, the proto file name will be
     /// used for determining the namespace.
-    public var phpMetadataNamespace: String {
-        get { _message.pointee.has_php_metadata_namespace != 0 ? _message.string(_message.pointee.php_metadata_namespace) : "" }
-        set { _message.assign(newValue, to: 17, of: Self._table) }
+    @inlinable public var phpMetadataNamespace: String {
+        get { _content.message.pointee.has_php_metadata_namespace != 0 ? _content.message.string(_content.message.pointee.php_metadata_namespace) : "" }
+        set { _content.message.assign(newValue, to: 17, of: Self._table) }
     }
     /// Whether `phpMetadataNamespace` is set.
-    public var hasPhpMetadataNamespace: Bool { _message.pointee.has_php_metadata_namespace != 0 }
+    @inlinable public var hasPhpMetadataNamespace: Bool { _content.message.pointee.has_php_metadata_namespace != 0 }
     /// Forgets `phpMetadataNamespace`; it then reads as its default.
-    public mutating func clearPhpMetadataNamespace() { _mutableFields().pointee.has_php_metadata_namespace = 0 }
+    @inlinable public mutating func clearPhpMetadataNamespace() { _mutableFields().pointee.has_php_metadata_namespace = 0 }
     /// Calls `body` with the text of `phpMetadataNamespace`, without a copy.
-    public func withPhpMetadataNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_php_metadata_namespace != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.php_metadata_namespace, body)
+    @inlinable public func withPhpMetadataNamespaceUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_php_metadata_namespace != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.php_metadata_namespace, body)
     }
 
     /// Use this option to change the package of ruby generated classes. Default
     /// is empty. When this option is not set, the package name will be used for
     /// determining the ruby package.
-    public var rubyPackage: String {
-        get { _message.pointee.has_ruby_package != 0 ? _message.string(_message.pointee.ruby_package) : "" }
-        set { _message.assign(newValue, to: 18, of: Self._table) }
+    @inlinable public var rubyPackage: String {
+        get { _content.message.pointee.has_ruby_package != 0 ? _content.message.string(_content.message.pointee.ruby_package) : "" }
+        set { _content.message.assign(newValue, to: 18, of: Self._table) }
     }
     /// Whether `rubyPackage` is set.
-    public var hasRubyPackage: Bool { _message.pointee.has_ruby_package != 0 }
+    @inlinable public var hasRubyPackage: Bool { _content.message.pointee.has_ruby_package != 0 }
     /// Forgets `rubyPackage`; it then reads as its default.
-    public mutating func clearRubyPackage() { _mutableFields().pointee.has_ruby_package = 0 }
+    @inlinable public mutating func clearRubyPackage() { _mutableFields().pointee.has_ruby_package = 0 }
     /// Calls `body` with the text of `rubyPackage`, without a copy.
-    public func withRubyPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_ruby_package != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.ruby_package, body)
+    @inlinable public func withRubyPackageUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_ruby_package != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.ruby_package, body)
     }
 
     /// Any features defined in the specific edition.
     /// WARNING: This field should only be used by protobuf plugins or special
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
-    public var features: Google_Protobuf_FeatureSet {
-        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set { _message[message: 19, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 19, of: Self._table] }
+    @inlinable public var features: Google_Protobuf_FeatureSet {
+        get { _content.submessage(_content.message.pointee.features, at: 19) }
+        set { _content[message: 19, of: Self._table] = newValue }
+        _modify { yield &_content[message: 19, of: Self._table] }
     }
     /// Whether `features` is set.
-    public var hasFeatures: Bool { _message.pointee.features != nil }
+    @inlinable public var hasFeatures: Bool { _content.message.pointee.features != nil }
     /// Forgets `features`; it then reads as its default.
-    public mutating func clearFeatures() { _mutableFields().pointee.features = nil }
+    @inlinable public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// The parser stores options it doesn't recognize here.
     /// See the documentation for the "Options" section above.
-    public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
-        get { _message[array: 20, of: Self._table] }
-        set { _message[array: 20, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 20, of: Self._table] }
+    @inlinable public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
+        get { _content[array: 20, of: Self._table] }
+        set { _content[array: 20, of: Self._table] = newValue }
+        _modify { yield &_content[array: 20, of: Self._table] }
     }
     /// The parser stores options it doesn't recognize here.
     /// See the documentation for the "Options" section above.
-    public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
+    @inlinable public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
         set { _message[collection: 20, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 20, of: Self._table] }
+        _modify { yield &_message[collection: 20, of: Self._table] }
     }
 
     /// Generated classes can be optimized for speed or code size.
-    public enum OptimizeMode: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    @frozen public enum OptimizeMode: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         /// Generate complete code for parsing, serialization,
         case speed // = 1
         /// etc.
@@ -1776,9 +1832,9 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
         /// Generate code using MessageLite and the lite runtime.
         case liteRuntime // = 3
 
-        public init() { self = .speed }
+        @inlinable public init() { self = .speed }
 
-        public init?(rawValue: Int) {
+        @inlinable public init?(rawValue: Int) {
             switch rawValue {
             case 1: self = .speed
             case 2: self = .codeSize
@@ -1787,7 +1843,7 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
             }
         }
 
-        public var rawValue: Int {
+        @inlinable public var rawValue: Int {
             switch self {
             case .speed: 1
             case .codeSize: 2
@@ -1799,14 +1855,18 @@ public struct Google_Protobuf_FileOptions: LifelineSwiftProtobufCompatibility.Sw
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FileOptions
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__file_options__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__file_options__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Google_Protobuf_MessageOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_MessageOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Set true to use the old proto1 MessageSet wire format for extensions.
     /// This is provided for backwards-compatibility with the MessageSet wire
     /// format.  You should not use this for any other reason:  It's less
@@ -1825,8 +1885,8 @@ public struct Google_Protobuf_MessageOptions: LifelineSwiftProtobufCompatibility
     ///
     /// Because this is an option, the above two restrictions are not enforced by
     /// the protocol compiler.
-    public var messageSetWireFormat: Bool {
-        get { _message.pointee.has_message_set_wire_format != 0 ? _message.pointee.message_set_wire_format != 0 : false }
+    @inlinable public var messageSetWireFormat: Bool {
+        get { _content.message.pointee.has_message_set_wire_format != 0 ? _content.message.pointee.message_set_wire_format != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_message_set_wire_format = 1
@@ -1834,15 +1894,15 @@ public struct Google_Protobuf_MessageOptions: LifelineSwiftProtobufCompatibility
         }
     }
     /// Whether `messageSetWireFormat` is set.
-    public var hasMessageSetWireFormat: Bool { _message.pointee.has_message_set_wire_format != 0 }
+    @inlinable public var hasMessageSetWireFormat: Bool { _content.message.pointee.has_message_set_wire_format != 0 }
     /// Forgets `messageSetWireFormat`; it then reads as its default.
-    public mutating func clearMessageSetWireFormat() { _mutableFields().pointee.has_message_set_wire_format = 0 }
+    @inlinable public mutating func clearMessageSetWireFormat() { _mutableFields().pointee.has_message_set_wire_format = 0 }
 
     /// Disables the generation of the standard "descriptor()" accessor, which can
     /// conflict with a field of the same name.  This is meant to make migration
     /// from proto1 easier; new code should avoid fields named "descriptor".
-    public var noStandardDescriptorAccessor: Bool {
-        get { _message.pointee.has_no_standard_descriptor_accessor != 0 ? _message.pointee.no_standard_descriptor_accessor != 0 : false }
+    @inlinable public var noStandardDescriptorAccessor: Bool {
+        get { _content.message.pointee.has_no_standard_descriptor_accessor != 0 ? _content.message.pointee.no_standard_descriptor_accessor != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_no_standard_descriptor_accessor = 1
@@ -1850,16 +1910,16 @@ public struct Google_Protobuf_MessageOptions: LifelineSwiftProtobufCompatibility
         }
     }
     /// Whether `noStandardDescriptorAccessor` is set.
-    public var hasNoStandardDescriptorAccessor: Bool { _message.pointee.has_no_standard_descriptor_accessor != 0 }
+    @inlinable public var hasNoStandardDescriptorAccessor: Bool { _content.message.pointee.has_no_standard_descriptor_accessor != 0 }
     /// Forgets `noStandardDescriptorAccessor`; it then reads as its default.
-    public mutating func clearNoStandardDescriptorAccessor() { _mutableFields().pointee.has_no_standard_descriptor_accessor = 0 }
+    @inlinable public mutating func clearNoStandardDescriptorAccessor() { _mutableFields().pointee.has_no_standard_descriptor_accessor = 0 }
 
     /// Is this message deprecated?
     /// Depending on the target platform, this can emit Deprecated annotations
     /// for the message, or it will be completely ignored; in the very least,
     /// this is a formalization for deprecating messages.
-    public var deprecated: Bool {
-        get { _message.pointee.has_deprecated != 0 ? _message.pointee.deprecated != 0 : false }
+    @inlinable public var deprecated: Bool {
+        get { _content.message.pointee.has_deprecated != 0 ? _content.message.pointee.deprecated != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_deprecated = 1
@@ -1867,9 +1927,9 @@ public struct Google_Protobuf_MessageOptions: LifelineSwiftProtobufCompatibility
         }
     }
     /// Whether `deprecated` is set.
-    public var hasDeprecated: Bool { _message.pointee.has_deprecated != 0 }
+    @inlinable public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
     /// Forgets `deprecated`; it then reads as its default.
-    public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
+    @inlinable public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// Whether the message is an automatically generated map entry type for the
     /// maps field.
@@ -1892,8 +1952,8 @@ public struct Google_Protobuf_MessageOptions: LifelineSwiftProtobufCompatibility
     /// NOTE: Do not set the option in .proto files. Always use the maps syntax
     /// instead. The option should only be implicitly set by the proto compiler
     /// parser.
-    public var mapEntry: Bool {
-        get { _message.pointee.has_map_entry != 0 ? _message.pointee.map_entry != 0 : false }
+    @inlinable public var mapEntry: Bool {
+        get { _content.message.pointee.has_map_entry != 0 ? _content.message.pointee.map_entry != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_map_entry = 1
@@ -1901,9 +1961,9 @@ public struct Google_Protobuf_MessageOptions: LifelineSwiftProtobufCompatibility
         }
     }
     /// Whether `mapEntry` is set.
-    public var hasMapEntry: Bool { _message.pointee.has_map_entry != 0 }
+    @inlinable public var hasMapEntry: Bool { _content.message.pointee.has_map_entry != 0 }
     /// Forgets `mapEntry`; it then reads as its default.
-    public mutating func clearMapEntry() { _mutableFields().pointee.has_map_entry = 0 }
+    @inlinable public mutating func clearMapEntry() { _mutableFields().pointee.has_map_entry = 0 }
 
     /// Enable the legacy handling of JSON field name conflicts.  This lowercases
     /// and strips underscored from the fields before comparison in proto3 only.
@@ -1917,8 +1977,8 @@ public struct Google_Protobuf_MessageOptions: LifelineSwiftProtobufCompatibility
     /// teams have had time to migrate.
     ///
     /// NOTE: This field was marked as deprecated in the .proto file.
-    public var deprecatedLegacyJsonFieldConflicts: Bool {
-        get { _message.pointee.has_deprecated_legacy_json_field_conflicts != 0 ? _message.pointee.deprecated_legacy_json_field_conflicts != 0 : false }
+    @inlinable public var deprecatedLegacyJsonFieldConflicts: Bool {
+        get { _content.message.pointee.has_deprecated_legacy_json_field_conflicts != 0 ? _content.message.pointee.deprecated_legacy_json_field_conflicts != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_deprecated_legacy_json_field_conflicts = 1
@@ -1926,46 +1986,50 @@ public struct Google_Protobuf_MessageOptions: LifelineSwiftProtobufCompatibility
         }
     }
     /// Whether `deprecatedLegacyJsonFieldConflicts` is set.
-    public var hasDeprecatedLegacyJsonFieldConflicts: Bool { _message.pointee.has_deprecated_legacy_json_field_conflicts != 0 }
+    @inlinable public var hasDeprecatedLegacyJsonFieldConflicts: Bool { _content.message.pointee.has_deprecated_legacy_json_field_conflicts != 0 }
     /// Forgets `deprecatedLegacyJsonFieldConflicts`; it then reads as its default.
-    public mutating func clearDeprecatedLegacyJsonFieldConflicts() { _mutableFields().pointee.has_deprecated_legacy_json_field_conflicts = 0 }
+    @inlinable public mutating func clearDeprecatedLegacyJsonFieldConflicts() { _mutableFields().pointee.has_deprecated_legacy_json_field_conflicts = 0 }
 
     /// Any features defined in the specific edition.
     /// WARNING: This field should only be used by protobuf plugins or special
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
-    public var features: Google_Protobuf_FeatureSet {
-        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set { _message[message: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
+    @inlinable public var features: Google_Protobuf_FeatureSet {
+        get { _content.submessage(_content.message.pointee.features, at: 5) }
+        set { _content[message: 5, of: Self._table] = newValue }
+        _modify { yield &_content[message: 5, of: Self._table] }
     }
     /// Whether `features` is set.
-    public var hasFeatures: Bool { _message.pointee.features != nil }
+    @inlinable public var hasFeatures: Bool { _content.message.pointee.features != nil }
     /// Forgets `features`; it then reads as its default.
-    public mutating func clearFeatures() { _mutableFields().pointee.features = nil }
+    @inlinable public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
-    public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
-        get { _message[array: 6, of: Self._table] }
-        set { _message[array: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 6, of: Self._table] }
+    @inlinable public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
+        get { _content[array: 6, of: Self._table] }
+        set { _content[array: 6, of: Self._table] = newValue }
+        _modify { yield &_content[array: 6, of: Self._table] }
     }
     /// The parser stores options it doesn't recognize here. See above.
-    public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
+    @inlinable public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
         set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__MessageOptions
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__message_options__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__message_options__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// NOTE: ctype is deprecated. Use `features.(pb.cpp).string_type` instead.
     /// The ctype option instructs the C++ code generator to use a different
     /// representation of the field than it normally would.  See the specific
@@ -1973,8 +2037,8 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
     /// [ctype=CORD] and [ctype=STRING] (the default) on non-repeated fields of
     /// type "bytes" in the open source release.
     /// TODO: make ctype actually deprecated.
-    public var ctype: Google_Protobuf_FieldOptions.CType {
-        get { _message.pointee.has_ctype != 0 ? Google_Protobuf_FieldOptions.CType._load(_message.pointee.ctype) : .string }
+    @inlinable public var ctype: Google_Protobuf_FieldOptions.CType {
+        get { _content.message.pointee.has_ctype != 0 ? Google_Protobuf_FieldOptions.CType._load(_content.message.pointee.ctype) : .string }
         set {
             let fields = _mutableFields()
             fields.pointee.has_ctype = 1
@@ -1982,9 +2046,9 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         }
     }
     /// Whether `ctype` is set.
-    public var hasCtype: Bool { _message.pointee.has_ctype != 0 }
+    @inlinable public var hasCtype: Bool { _content.message.pointee.has_ctype != 0 }
     /// Forgets `ctype`; it then reads as its default.
-    public mutating func clearCtype() { _mutableFields().pointee.has_ctype = 0 }
+    @inlinable public mutating func clearCtype() { _mutableFields().pointee.has_ctype = 0 }
 
     /// The packed option can be enabled for repeated primitive fields to enable
     /// a more efficient representation on the wire. Rather than repeatedly
@@ -1993,8 +2057,8 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
     /// false will avoid using packed encoding.  This option is prohibited in
     /// Editions, but the `repeated_field_encoding` feature can be used to control
     /// the behavior.
-    public var packed: Bool {
-        get { _message.pointee.has_packed != 0 ? _message.pointee.packed != 0 : false }
+    @inlinable public var packed: Bool {
+        get { _content.message.pointee.has_packed != 0 ? _content.message.pointee.packed != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_packed = 1
@@ -2002,9 +2066,9 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         }
     }
     /// Whether `packed` is set.
-    public var hasPacked: Bool { _message.pointee.has_packed != 0 }
+    @inlinable public var hasPacked: Bool { _content.message.pointee.has_packed != 0 }
     /// Forgets `packed`; it then reads as its default.
-    public mutating func clearPacked() { _mutableFields().pointee.has_packed = 0 }
+    @inlinable public mutating func clearPacked() { _mutableFields().pointee.has_packed = 0 }
 
     /// The jstype option determines the JavaScript type used for values of the
     /// field.  The option is permitted only for 64 bit integral and fixed types
@@ -2017,8 +2081,8 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
     ///
     /// This option is an enum to permit additional types to be added, e.g.
     /// goog.math.Integer.
-    public var jstype: Google_Protobuf_FieldOptions.JSType {
-        get { _message.pointee.has_jstype != 0 ? Google_Protobuf_FieldOptions.JSType._load(_message.pointee.jstype) : .jsNormal }
+    @inlinable public var jstype: Google_Protobuf_FieldOptions.JSType {
+        get { _content.message.pointee.has_jstype != 0 ? Google_Protobuf_FieldOptions.JSType._load(_content.message.pointee.jstype) : .jsNormal }
         set {
             let fields = _mutableFields()
             fields.pointee.has_jstype = 1
@@ -2026,9 +2090,9 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         }
     }
     /// Whether `jstype` is set.
-    public var hasJstype: Bool { _message.pointee.has_jstype != 0 }
+    @inlinable public var hasJstype: Bool { _content.message.pointee.has_jstype != 0 }
     /// Forgets `jstype`; it then reads as its default.
-    public mutating func clearJstype() { _mutableFields().pointee.has_jstype = 0 }
+    @inlinable public mutating func clearJstype() { _mutableFields().pointee.has_jstype = 0 }
 
     /// Should this field be parsed lazily?  Lazy applies only to message-type
     /// fields.  It means that when the outer message is initially parsed, the
@@ -2052,8 +2116,8 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
     /// on the outer message would fail if the inner message has missing required
     /// fields. Failed verification would result in parsing failure (except when
     /// uninitialized messages are acceptable).
-    public var lazy: Bool {
-        get { _message.pointee.has_lazy != 0 ? _message.pointee.lazy != 0 : false }
+    @inlinable public var lazy: Bool {
+        get { _content.message.pointee.has_lazy != 0 ? _content.message.pointee.lazy != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_lazy = 1
@@ -2061,15 +2125,15 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         }
     }
     /// Whether `lazy` is set.
-    public var hasLazy: Bool { _message.pointee.has_lazy != 0 }
+    @inlinable public var hasLazy: Bool { _content.message.pointee.has_lazy != 0 }
     /// Forgets `lazy`; it then reads as its default.
-    public mutating func clearLazy() { _mutableFields().pointee.has_lazy = 0 }
+    @inlinable public mutating func clearLazy() { _mutableFields().pointee.has_lazy = 0 }
 
     /// unverified_lazy does no correctness checks on the byte stream. This should
     /// only be used where lazy with verification is prohibitive for performance
     /// reasons.
-    public var unverifiedLazy: Bool {
-        get { _message.pointee.has_unverified_lazy != 0 ? _message.pointee.unverified_lazy != 0 : false }
+    @inlinable public var unverifiedLazy: Bool {
+        get { _content.message.pointee.has_unverified_lazy != 0 ? _content.message.pointee.unverified_lazy != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_unverified_lazy = 1
@@ -2077,16 +2141,16 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         }
     }
     /// Whether `unverifiedLazy` is set.
-    public var hasUnverifiedLazy: Bool { _message.pointee.has_unverified_lazy != 0 }
+    @inlinable public var hasUnverifiedLazy: Bool { _content.message.pointee.has_unverified_lazy != 0 }
     /// Forgets `unverifiedLazy`; it then reads as its default.
-    public mutating func clearUnverifiedLazy() { _mutableFields().pointee.has_unverified_lazy = 0 }
+    @inlinable public mutating func clearUnverifiedLazy() { _mutableFields().pointee.has_unverified_lazy = 0 }
 
     /// Is this field deprecated?
     /// Depending on the target platform, this can emit Deprecated annotations
     /// for accessors, or it will be completely ignored; in the very least, this
     /// is a formalization for deprecating fields.
-    public var deprecated: Bool {
-        get { _message.pointee.has_deprecated != 0 ? _message.pointee.deprecated != 0 : false }
+    @inlinable public var deprecated: Bool {
+        get { _content.message.pointee.has_deprecated != 0 ? _content.message.pointee.deprecated != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_deprecated = 1
@@ -2094,16 +2158,16 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         }
     }
     /// Whether `deprecated` is set.
-    public var hasDeprecated: Bool { _message.pointee.has_deprecated != 0 }
+    @inlinable public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
     /// Forgets `deprecated`; it then reads as its default.
-    public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
+    @inlinable public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// DEPRECATED. DO NOT USE!
     /// For Google-internal migration only. Do not use.
     ///
     /// NOTE: This field was marked as deprecated in the .proto file.
-    public var weak: Bool {
-        get { _message.pointee.has_weak != 0 ? _message.pointee.weak != 0 : false }
+    @inlinable public var weak: Bool {
+        get { _content.message.pointee.has_weak != 0 ? _content.message.pointee.weak != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_weak = 1
@@ -2111,14 +2175,14 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         }
     }
     /// Whether `weak` is set.
-    public var hasWeak: Bool { _message.pointee.has_weak != 0 }
+    @inlinable public var hasWeak: Bool { _content.message.pointee.has_weak != 0 }
     /// Forgets `weak`; it then reads as its default.
-    public mutating func clearWeak() { _mutableFields().pointee.has_weak = 0 }
+    @inlinable public mutating func clearWeak() { _mutableFields().pointee.has_weak = 0 }
 
     /// Indicate that the field value should not be printed out when using debug
     /// formats, e.g. when the field contains sensitive credentials.
-    public var debugRedact: Bool {
-        get { _message.pointee.has_debug_redact != 0 ? _message.pointee.debug_redact != 0 : false }
+    @inlinable public var debugRedact: Bool {
+        get { _content.message.pointee.has_debug_redact != 0 ? _content.message.pointee.debug_redact != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_debug_redact = 1
@@ -2126,12 +2190,12 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         }
     }
     /// Whether `debugRedact` is set.
-    public var hasDebugRedact: Bool { _message.pointee.has_debug_redact != 0 }
+    @inlinable public var hasDebugRedact: Bool { _content.message.pointee.has_debug_redact != 0 }
     /// Forgets `debugRedact`; it then reads as its default.
-    public mutating func clearDebugRedact() { _mutableFields().pointee.has_debug_redact = 0 }
+    @inlinable public mutating func clearDebugRedact() { _mutableFields().pointee.has_debug_redact = 0 }
 
-    public var retention: Google_Protobuf_FieldOptions.OptionRetention {
-        get { _message.pointee.has_retention != 0 ? Google_Protobuf_FieldOptions.OptionRetention._load(_message.pointee.retention) : .retentionUnknown }
+    @inlinable public var retention: Google_Protobuf_FieldOptions.OptionRetention {
+        get { _content.message.pointee.has_retention != 0 ? Google_Protobuf_FieldOptions.OptionRetention._load(_content.message.pointee.retention) : .retentionUnknown }
         set {
             let fields = _mutableFields()
             fields.pointee.has_retention = 1
@@ -2139,70 +2203,70 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         }
     }
     /// Whether `retention` is set.
-    public var hasRetention: Bool { _message.pointee.has_retention != 0 }
+    @inlinable public var hasRetention: Bool { _content.message.pointee.has_retention != 0 }
     /// Forgets `retention`; it then reads as its default.
-    public mutating func clearRetention() { _mutableFields().pointee.has_retention = 0 }
+    @inlinable public mutating func clearRetention() { _mutableFields().pointee.has_retention = 0 }
 
-    public var targets: [Google_Protobuf_FieldOptions.OptionTargetType] {
-        get { _message[array: 9, of: Self._table] }
-        set { _message[array: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 9, of: Self._table] }
+    @inlinable public var targets: [Google_Protobuf_FieldOptions.OptionTargetType] {
+        get { _content[array: 9, of: Self._table] }
+        set { _content[array: 9, of: Self._table] = newValue }
+        _modify { yield &_content[array: 9, of: Self._table] }
     }
-    public var targetsField: LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.OptionTargetType> {
+    @inlinable public var targetsField: LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.OptionTargetType> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.OptionTargetType>(_in: _message, _message.pointee.targets, count: _message.pointee.n_targets) }
         set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
-    public var editionDefaults: [Google_Protobuf_FieldOptions.EditionDefault] {
-        get { _message[array: 10, of: Self._table] }
-        set { _message[array: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 10, of: Self._table] }
+    @inlinable public var editionDefaults: [Google_Protobuf_FieldOptions.EditionDefault] {
+        get { _content[array: 10, of: Self._table] }
+        set { _content[array: 10, of: Self._table] = newValue }
+        _modify { yield &_content[array: 10, of: Self._table] }
     }
-    public var editionDefaultsField: LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.EditionDefault> {
+    @inlinable public var editionDefaultsField: LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.EditionDefault> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FieldOptions.EditionDefault>(_in: _message, _message.pointee.edition_defaults, count: _message.pointee.n_edition_defaults) }
         set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
     /// Any features defined in the specific edition.
     /// WARNING: This field should only be used by protobuf plugins or special
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
-    public var features: Google_Protobuf_FeatureSet {
-        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set { _message[message: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 11, of: Self._table] }
+    @inlinable public var features: Google_Protobuf_FeatureSet {
+        get { _content.submessage(_content.message.pointee.features, at: 11) }
+        set { _content[message: 11, of: Self._table] = newValue }
+        _modify { yield &_content[message: 11, of: Self._table] }
     }
     /// Whether `features` is set.
-    public var hasFeatures: Bool { _message.pointee.features != nil }
+    @inlinable public var hasFeatures: Bool { _content.message.pointee.features != nil }
     /// Forgets `features`; it then reads as its default.
-    public mutating func clearFeatures() { _mutableFields().pointee.features = nil }
+    @inlinable public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
-    public var featureSupport: Google_Protobuf_FieldOptions.FeatureSupport {
-        _read { yield Google_Protobuf_FieldOptions.FeatureSupport(_reading: _message.pointee.feature_support, in: _message) }
-        set { _message[message: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 12, of: Self._table] }
+    @inlinable public var featureSupport: Google_Protobuf_FieldOptions.FeatureSupport {
+        get { _content.submessage(_content.message.pointee.feature_support, at: 12) }
+        set { _content[message: 12, of: Self._table] = newValue }
+        _modify { yield &_content[message: 12, of: Self._table] }
     }
     /// Whether `featureSupport` is set.
-    public var hasFeatureSupport: Bool { _message.pointee.feature_support != nil }
+    @inlinable public var hasFeatureSupport: Bool { _content.message.pointee.feature_support != nil }
     /// Forgets `featureSupport`; it then reads as its default.
-    public mutating func clearFeatureSupport() { _mutableFields().pointee.feature_support = nil }
+    @inlinable public mutating func clearFeatureSupport() { _content.presence.mutableFields(as: Self._table).pointee.feature_support = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
-    public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
-        get { _message[array: 13, of: Self._table] }
-        set { _message[array: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 13, of: Self._table] }
+    @inlinable public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
+        get { _content[array: 13, of: Self._table] }
+        set { _content[array: 13, of: Self._table] = newValue }
+        _modify { yield &_content[array: 13, of: Self._table] }
     }
     /// The parser stores options it doesn't recognize here. See above.
-    public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
+    @inlinable public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
         set { _message[collection: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
+        _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
-    public enum CType: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    @frozen public enum CType: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         /// Default mode.
         case string // = 0
         /// The option [ctype=CORD] may be applied to a non-repeated field of type
@@ -2214,9 +2278,9 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         case cord // = 1
         case stringPiece // = 2
 
-        public init() { self = .string }
+        @inlinable public init() { self = .string }
 
-        public init?(rawValue: Int) {
+        @inlinable public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .string
             case 1: self = .cord
@@ -2225,7 +2289,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
             }
         }
 
-        public var rawValue: Int {
+        @inlinable public var rawValue: Int {
             switch self {
             case .string: 0
             case .cord: 1
@@ -2236,7 +2300,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         public static let allCases: [Self] = [.string, .cord, .stringPiece]
     }
 
-    public enum JSType: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    @frozen public enum JSType: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         /// Use the default type.
         case jsNormal // = 0
         /// Use JavaScript strings.
@@ -2244,9 +2308,9 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         /// Use JavaScript numbers.
         case jsNumber // = 2
 
-        public init() { self = .jsNormal }
+        @inlinable public init() { self = .jsNormal }
 
-        public init?(rawValue: Int) {
+        @inlinable public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .jsNormal
             case 1: self = .jsString
@@ -2255,7 +2319,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
             }
         }
 
-        public var rawValue: Int {
+        @inlinable public var rawValue: Int {
             switch self {
             case .jsNormal: 0
             case .jsString: 1
@@ -2267,14 +2331,14 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
     }
 
     /// If set to RETENTION_SOURCE, the option will be omitted from the binary.
-    public enum OptionRetention: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    @frozen public enum OptionRetention: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         case retentionUnknown // = 0
         case retentionRuntime // = 1
         case retentionSource // = 2
 
-        public init() { self = .retentionUnknown }
+        @inlinable public init() { self = .retentionUnknown }
 
-        public init?(rawValue: Int) {
+        @inlinable public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .retentionUnknown
             case 1: self = .retentionRuntime
@@ -2283,7 +2347,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
             }
         }
 
-        public var rawValue: Int {
+        @inlinable public var rawValue: Int {
             switch self {
             case .retentionUnknown: 0
             case .retentionRuntime: 1
@@ -2297,7 +2361,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
     /// This indicates the types of entities that the field may apply to when used
     /// as an option. If it is unset, then the field may be freely used as an
     /// option on any kind of entity.
-    public enum OptionTargetType: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    @frozen public enum OptionTargetType: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         case targetTypeUnknown // = 0
         case targetTypeFile // = 1
         case targetTypeExtensionRange // = 2
@@ -2309,9 +2373,9 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         case targetTypeService // = 8
         case targetTypeMethod // = 9
 
-        public init() { self = .targetTypeUnknown }
+        @inlinable public init() { self = .targetTypeUnknown }
 
-        public init?(rawValue: Int) {
+        @inlinable public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .targetTypeUnknown
             case 1: self = .targetTypeFile
@@ -2327,7 +2391,7 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
             }
         }
 
-        public var rawValue: Int {
+        @inlinable public var rawValue: Int {
             switch self {
             case .targetTypeUnknown: 0
             case .targetTypeFile: 1
@@ -2345,9 +2409,9 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
         public static let allCases: [Self] = [.targetTypeUnknown, .targetTypeFile, .targetTypeExtensionRange, .targetTypeMessage, .targetTypeField, .targetTypeOneof, .targetTypeEnum, .targetTypeEnumEntry, .targetTypeService, .targetTypeMethod]
     }
 
-    public struct EditionDefault: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-        public var edition: Google_Protobuf_Edition {
-            get { _message.pointee.has_edition != 0 ? Google_Protobuf_Edition._load(_message.pointee.edition) : .unknown }
+    @frozen public struct EditionDefault: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+        @inlinable public var edition: Google_Protobuf_Edition {
+            get { _content.message.pointee.has_edition != 0 ? Google_Protobuf_Edition._load(_content.message.pointee.edition) : .unknown }
             set {
                 let fields = _mutableFields()
                 fields.pointee.has_edition = 1
@@ -2355,40 +2419,44 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
             }
         }
         /// Whether `edition` is set.
-        public var hasEdition: Bool { _message.pointee.has_edition != 0 }
+        @inlinable public var hasEdition: Bool { _content.message.pointee.has_edition != 0 }
         /// Forgets `edition`; it then reads as its default.
-        public mutating func clearEdition() { _mutableFields().pointee.has_edition = 0 }
+        @inlinable public mutating func clearEdition() { _mutableFields().pointee.has_edition = 0 }
 
         /// Textproto value.
-        public var value: String {
-            get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+        @inlinable public var value: String {
+            get { _content.message.pointee.has_value != 0 ? _content.message.string(_content.message.pointee.value) : "" }
+            set { _content.message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Whether `value` is set.
-        public var hasValue: Bool { _message.pointee.has_value != 0 }
+        @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
         /// Forgets `value`; it then reads as its default.
-        public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+        @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
         /// Calls `body` with the text of `value`, without a copy.
-        public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.value, body)
+        @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            guard _content.message.pointee.has_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+            return try _content.message.withUTF8Span(_content.message.pointee.value, body)
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FieldOptions__EditionDefaultXdf57001e
-        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_options__edition_default_xdf57001e__get_table() }
-        public var _message: LifelineMessages._MessageReference<_Fields>
-        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        public init() { _message = Self._emptyMessage }
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_options__edition_default_xdf57001e__get_table() }
+        public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+            get { _content.settled }
+            _modify { yield &_content.settled }
+        }
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     /// Information about the support window of a feature.
-    public struct FeatureSupport: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @frozen public struct FeatureSupport: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
         /// The edition that this feature was first available in.  In editions
         /// earlier than this one, the default assigned to EDITION_LEGACY will be
         /// used, and proto files will not be able to override it.
-        public var editionIntroduced: Google_Protobuf_Edition {
-            get { _message.pointee.has_edition_introduced != 0 ? Google_Protobuf_Edition._load(_message.pointee.edition_introduced) : .unknown }
+        @inlinable public var editionIntroduced: Google_Protobuf_Edition {
+            get { _content.message.pointee.has_edition_introduced != 0 ? Google_Protobuf_Edition._load(_content.message.pointee.edition_introduced) : .unknown }
             set {
                 let fields = _mutableFields()
                 fields.pointee.has_edition_introduced = 1
@@ -2396,14 +2464,14 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
             }
         }
         /// Whether `editionIntroduced` is set.
-        public var hasEditionIntroduced: Bool { _message.pointee.has_edition_introduced != 0 }
+        @inlinable public var hasEditionIntroduced: Bool { _content.message.pointee.has_edition_introduced != 0 }
         /// Forgets `editionIntroduced`; it then reads as its default.
-        public mutating func clearEditionIntroduced() { _mutableFields().pointee.has_edition_introduced = 0 }
+        @inlinable public mutating func clearEditionIntroduced() { _mutableFields().pointee.has_edition_introduced = 0 }
 
         /// The edition this feature becomes deprecated in.  Using this after this
         /// edition may trigger warnings.
-        public var editionDeprecated: Google_Protobuf_Edition {
-            get { _message.pointee.has_edition_deprecated != 0 ? Google_Protobuf_Edition._load(_message.pointee.edition_deprecated) : .unknown }
+        @inlinable public var editionDeprecated: Google_Protobuf_Edition {
+            get { _content.message.pointee.has_edition_deprecated != 0 ? Google_Protobuf_Edition._load(_content.message.pointee.edition_deprecated) : .unknown }
             set {
                 let fields = _mutableFields()
                 fields.pointee.has_edition_deprecated = 1
@@ -2411,31 +2479,31 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
             }
         }
         /// Whether `editionDeprecated` is set.
-        public var hasEditionDeprecated: Bool { _message.pointee.has_edition_deprecated != 0 }
+        @inlinable public var hasEditionDeprecated: Bool { _content.message.pointee.has_edition_deprecated != 0 }
         /// Forgets `editionDeprecated`; it then reads as its default.
-        public mutating func clearEditionDeprecated() { _mutableFields().pointee.has_edition_deprecated = 0 }
+        @inlinable public mutating func clearEditionDeprecated() { _mutableFields().pointee.has_edition_deprecated = 0 }
 
         /// The deprecation warning text if this feature is used after the edition it
         /// was marked deprecated in.
-        public var deprecationWarning: String {
-            get { _message.pointee.has_deprecation_warning != 0 ? _message.string(_message.pointee.deprecation_warning) : "" }
-            set { _message.assign(newValue, to: 2, of: Self._table) }
+        @inlinable public var deprecationWarning: String {
+            get { _content.message.pointee.has_deprecation_warning != 0 ? _content.message.string(_content.message.pointee.deprecation_warning) : "" }
+            set { _content.message.assign(newValue, to: 2, of: Self._table) }
         }
         /// Whether `deprecationWarning` is set.
-        public var hasDeprecationWarning: Bool { _message.pointee.has_deprecation_warning != 0 }
+        @inlinable public var hasDeprecationWarning: Bool { _content.message.pointee.has_deprecation_warning != 0 }
         /// Forgets `deprecationWarning`; it then reads as its default.
-        public mutating func clearDeprecationWarning() { _mutableFields().pointee.has_deprecation_warning = 0 }
+        @inlinable public mutating func clearDeprecationWarning() { _mutableFields().pointee.has_deprecation_warning = 0 }
         /// Calls `body` with the text of `deprecationWarning`, without a copy.
-        public func withDeprecationWarningUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_deprecation_warning != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.deprecation_warning, body)
+        @inlinable public func withDeprecationWarningUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            guard _content.message.pointee.has_deprecation_warning != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+            return try _content.message.withUTF8Span(_content.message.pointee.deprecation_warning, body)
         }
 
         /// The edition this feature is no longer available in.  In editions after
         /// this one, the last default assigned will be used, and proto files will
         /// not be able to override it.
-        public var editionRemoved: Google_Protobuf_Edition {
-            get { _message.pointee.has_edition_removed != 0 ? Google_Protobuf_Edition._load(_message.pointee.edition_removed) : .unknown }
+        @inlinable public var editionRemoved: Google_Protobuf_Edition {
+            get { _content.message.pointee.has_edition_removed != 0 ? Google_Protobuf_Edition._load(_content.message.pointee.edition_removed) : .unknown }
             set {
                 let fields = _mutableFields()
                 fields.pointee.has_edition_removed = 1
@@ -2443,83 +2511,95 @@ public struct Google_Protobuf_FieldOptions: LifelineSwiftProtobufCompatibility.S
             }
         }
         /// Whether `editionRemoved` is set.
-        public var hasEditionRemoved: Bool { _message.pointee.has_edition_removed != 0 }
+        @inlinable public var hasEditionRemoved: Bool { _content.message.pointee.has_edition_removed != 0 }
         /// Forgets `editionRemoved`; it then reads as its default.
-        public mutating func clearEditionRemoved() { _mutableFields().pointee.has_edition_removed = 0 }
+        @inlinable public mutating func clearEditionRemoved() { _mutableFields().pointee.has_edition_removed = 0 }
 
         /// The removal error text if this feature is used after the edition it was
         /// removed in.
-        public var removalError: String {
-            get { _message.pointee.has_removal_error != 0 ? _message.string(_message.pointee.removal_error) : "" }
-            set { _message.assign(newValue, to: 4, of: Self._table) }
+        @inlinable public var removalError: String {
+            get { _content.message.pointee.has_removal_error != 0 ? _content.message.string(_content.message.pointee.removal_error) : "" }
+            set { _content.message.assign(newValue, to: 4, of: Self._table) }
         }
         /// Whether `removalError` is set.
-        public var hasRemovalError: Bool { _message.pointee.has_removal_error != 0 }
+        @inlinable public var hasRemovalError: Bool { _content.message.pointee.has_removal_error != 0 }
         /// Forgets `removalError`; it then reads as its default.
-        public mutating func clearRemovalError() { _mutableFields().pointee.has_removal_error = 0 }
+        @inlinable public mutating func clearRemovalError() { _mutableFields().pointee.has_removal_error = 0 }
         /// Calls `body` with the text of `removalError`, without a copy.
-        public func withRemovalErrorUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_removal_error != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.removal_error, body)
+        @inlinable public func withRemovalErrorUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            guard _content.message.pointee.has_removal_error != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+            return try _content.message.withUTF8Span(_content.message.pointee.removal_error, body)
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FieldOptions__FeatureSupportX36295734
-        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_options__feature_support_x36295734__get_table() }
-        public var _message: LifelineMessages._MessageReference<_Fields>
-        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        public init() { _message = Self._emptyMessage }
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_options__feature_support_x36295734__get_table() }
+        public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+            get { _content.settled }
+            _modify { yield &_content.settled }
+        }
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FieldOptions
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_options__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field_options__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Google_Protobuf_OneofOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_OneofOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Any features defined in the specific edition.
     /// WARNING: This field should only be used by protobuf plugins or special
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
-    public var features: Google_Protobuf_FeatureSet {
-        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+    @inlinable public var features: Google_Protobuf_FeatureSet {
+        get { _content.submessage(_content.message.pointee.features, at: 0) }
+        set { _content[message: 0, of: Self._table] = newValue }
+        _modify { yield &_content[message: 0, of: Self._table] }
     }
     /// Whether `features` is set.
-    public var hasFeatures: Bool { _message.pointee.features != nil }
+    @inlinable public var hasFeatures: Bool { _content.message.pointee.features != nil }
     /// Forgets `features`; it then reads as its default.
-    public mutating func clearFeatures() { _mutableFields().pointee.features = nil }
+    @inlinable public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
-    public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
-        get { _message[array: 1, of: Self._table] }
-        set { _message[array: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 1, of: Self._table] }
+    @inlinable public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
+        get { _content[array: 1, of: Self._table] }
+        set { _content[array: 1, of: Self._table] = newValue }
+        _modify { yield &_content[array: 1, of: Self._table] }
     }
     /// The parser stores options it doesn't recognize here. See above.
-    public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
+    @inlinable public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__OneofOptions
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__oneof_options__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__oneof_options__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Google_Protobuf_EnumOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_EnumOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Set this option to true to allow mapping different tag names to the same
     /// value.
-    public var allowAlias: Bool {
-        get { _message.pointee.has_allow_alias != 0 ? _message.pointee.allow_alias != 0 : false }
+    @inlinable public var allowAlias: Bool {
+        get { _content.message.pointee.has_allow_alias != 0 ? _content.message.pointee.allow_alias != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_allow_alias = 1
@@ -2527,16 +2607,16 @@ public struct Google_Protobuf_EnumOptions: LifelineSwiftProtobufCompatibility.Sw
         }
     }
     /// Whether `allowAlias` is set.
-    public var hasAllowAlias: Bool { _message.pointee.has_allow_alias != 0 }
+    @inlinable public var hasAllowAlias: Bool { _content.message.pointee.has_allow_alias != 0 }
     /// Forgets `allowAlias`; it then reads as its default.
-    public mutating func clearAllowAlias() { _mutableFields().pointee.has_allow_alias = 0 }
+    @inlinable public mutating func clearAllowAlias() { _mutableFields().pointee.has_allow_alias = 0 }
 
     /// Is this enum deprecated?
     /// Depending on the target platform, this can emit Deprecated annotations
     /// for the enum, or it will be completely ignored; in the very least, this
     /// is a formalization for deprecating enums.
-    public var deprecated: Bool {
-        get { _message.pointee.has_deprecated != 0 ? _message.pointee.deprecated != 0 : false }
+    @inlinable public var deprecated: Bool {
+        get { _content.message.pointee.has_deprecated != 0 ? _content.message.pointee.deprecated != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_deprecated = 1
@@ -2544,9 +2624,9 @@ public struct Google_Protobuf_EnumOptions: LifelineSwiftProtobufCompatibility.Sw
         }
     }
     /// Whether `deprecated` is set.
-    public var hasDeprecated: Bool { _message.pointee.has_deprecated != 0 }
+    @inlinable public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
     /// Forgets `deprecated`; it then reads as its default.
-    public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
+    @inlinable public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// Enable the legacy handling of JSON field name conflicts.  This lowercases
     /// and strips underscored from the fields before comparison in proto3 only.
@@ -2556,8 +2636,8 @@ public struct Google_Protobuf_EnumOptions: LifelineSwiftProtobufCompatibility.Sw
     /// had time to migrate.
     ///
     /// NOTE: This field was marked as deprecated in the .proto file.
-    public var deprecatedLegacyJsonFieldConflicts: Bool {
-        get { _message.pointee.has_deprecated_legacy_json_field_conflicts != 0 ? _message.pointee.deprecated_legacy_json_field_conflicts != 0 : false }
+    @inlinable public var deprecatedLegacyJsonFieldConflicts: Bool {
+        get { _content.message.pointee.has_deprecated_legacy_json_field_conflicts != 0 ? _content.message.pointee.deprecated_legacy_json_field_conflicts != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_deprecated_legacy_json_field_conflicts = 1
@@ -2565,52 +2645,56 @@ public struct Google_Protobuf_EnumOptions: LifelineSwiftProtobufCompatibility.Sw
         }
     }
     /// Whether `deprecatedLegacyJsonFieldConflicts` is set.
-    public var hasDeprecatedLegacyJsonFieldConflicts: Bool { _message.pointee.has_deprecated_legacy_json_field_conflicts != 0 }
+    @inlinable public var hasDeprecatedLegacyJsonFieldConflicts: Bool { _content.message.pointee.has_deprecated_legacy_json_field_conflicts != 0 }
     /// Forgets `deprecatedLegacyJsonFieldConflicts`; it then reads as its default.
-    public mutating func clearDeprecatedLegacyJsonFieldConflicts() { _mutableFields().pointee.has_deprecated_legacy_json_field_conflicts = 0 }
+    @inlinable public mutating func clearDeprecatedLegacyJsonFieldConflicts() { _mutableFields().pointee.has_deprecated_legacy_json_field_conflicts = 0 }
 
     /// Any features defined in the specific edition.
     /// WARNING: This field should only be used by protobuf plugins or special
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
-    public var features: Google_Protobuf_FeatureSet {
-        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+    @inlinable public var features: Google_Protobuf_FeatureSet {
+        get { _content.submessage(_content.message.pointee.features, at: 3) }
+        set { _content[message: 3, of: Self._table] = newValue }
+        _modify { yield &_content[message: 3, of: Self._table] }
     }
     /// Whether `features` is set.
-    public var hasFeatures: Bool { _message.pointee.features != nil }
+    @inlinable public var hasFeatures: Bool { _content.message.pointee.features != nil }
     /// Forgets `features`; it then reads as its default.
-    public mutating func clearFeatures() { _mutableFields().pointee.features = nil }
+    @inlinable public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
-    public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
-        get { _message[array: 4, of: Self._table] }
-        set { _message[array: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 4, of: Self._table] }
+    @inlinable public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
+        get { _content[array: 4, of: Self._table] }
+        set { _content[array: 4, of: Self._table] = newValue }
+        _modify { yield &_content[array: 4, of: Self._table] }
     }
     /// The parser stores options it doesn't recognize here. See above.
-    public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
+    @inlinable public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumOptions
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_options__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_options__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Google_Protobuf_EnumValueOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_EnumValueOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Is this enum value deprecated?
     /// Depending on the target platform, this can emit Deprecated annotations
     /// for the enum value, or it will be completely ignored; in the very least,
     /// this is a formalization for deprecating enum values.
-    public var deprecated: Bool {
-        get { _message.pointee.has_deprecated != 0 ? _message.pointee.deprecated != 0 : false }
+    @inlinable public var deprecated: Bool {
+        get { _content.message.pointee.has_deprecated != 0 ? _content.message.pointee.deprecated != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_deprecated = 1
@@ -2618,29 +2702,29 @@ public struct Google_Protobuf_EnumValueOptions: LifelineSwiftProtobufCompatibili
         }
     }
     /// Whether `deprecated` is set.
-    public var hasDeprecated: Bool { _message.pointee.has_deprecated != 0 }
+    @inlinable public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
     /// Forgets `deprecated`; it then reads as its default.
-    public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
+    @inlinable public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// Any features defined in the specific edition.
     /// WARNING: This field should only be used by protobuf plugins or special
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
-    public var features: Google_Protobuf_FeatureSet {
-        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+    @inlinable public var features: Google_Protobuf_FeatureSet {
+        get { _content.submessage(_content.message.pointee.features, at: 1) }
+        set { _content[message: 1, of: Self._table] = newValue }
+        _modify { yield &_content[message: 1, of: Self._table] }
     }
     /// Whether `features` is set.
-    public var hasFeatures: Bool { _message.pointee.features != nil }
+    @inlinable public var hasFeatures: Bool { _content.message.pointee.features != nil }
     /// Forgets `features`; it then reads as its default.
-    public mutating func clearFeatures() { _mutableFields().pointee.features = nil }
+    @inlinable public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// Indicate that fields annotated with this enum value should not be printed
     /// out when using debug formats, e.g. when the field contains sensitive
     /// credentials.
-    public var debugRedact: Bool {
-        get { _message.pointee.has_debug_redact != 0 ? _message.pointee.debug_redact != 0 : false }
+    @inlinable public var debugRedact: Bool {
+        get { _content.message.pointee.has_debug_redact != 0 ? _content.message.pointee.debug_redact != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_debug_redact = 1
@@ -2648,63 +2732,67 @@ public struct Google_Protobuf_EnumValueOptions: LifelineSwiftProtobufCompatibili
         }
     }
     /// Whether `debugRedact` is set.
-    public var hasDebugRedact: Bool { _message.pointee.has_debug_redact != 0 }
+    @inlinable public var hasDebugRedact: Bool { _content.message.pointee.has_debug_redact != 0 }
     /// Forgets `debugRedact`; it then reads as its default.
-    public mutating func clearDebugRedact() { _mutableFields().pointee.has_debug_redact = 0 }
+    @inlinable public mutating func clearDebugRedact() { _mutableFields().pointee.has_debug_redact = 0 }
 
     /// Information about the support window of a feature value.
-    public var featureSupport: Google_Protobuf_FieldOptions.FeatureSupport {
-        _read { yield Google_Protobuf_FieldOptions.FeatureSupport(_reading: _message.pointee.feature_support, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+    @inlinable public var featureSupport: Google_Protobuf_FieldOptions.FeatureSupport {
+        get { _content.submessage(_content.message.pointee.feature_support, at: 3) }
+        set { _content[message: 3, of: Self._table] = newValue }
+        _modify { yield &_content[message: 3, of: Self._table] }
     }
     /// Whether `featureSupport` is set.
-    public var hasFeatureSupport: Bool { _message.pointee.feature_support != nil }
+    @inlinable public var hasFeatureSupport: Bool { _content.message.pointee.feature_support != nil }
     /// Forgets `featureSupport`; it then reads as its default.
-    public mutating func clearFeatureSupport() { _mutableFields().pointee.feature_support = nil }
+    @inlinable public mutating func clearFeatureSupport() { _content.presence.mutableFields(as: Self._table).pointee.feature_support = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
-    public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
-        get { _message[array: 4, of: Self._table] }
-        set { _message[array: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 4, of: Self._table] }
+    @inlinable public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
+        get { _content[array: 4, of: Self._table] }
+        set { _content[array: 4, of: Self._table] = newValue }
+        _modify { yield &_content[array: 4, of: Self._table] }
     }
     /// The parser stores options it doesn't recognize here. See above.
-    public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
+    @inlinable public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__EnumValueOptions
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_value_options__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_value_options__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Google_Protobuf_ServiceOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_ServiceOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Any features defined in the specific edition.
     /// WARNING: This field should only be used by protobuf plugins or special
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
-    public var features: Google_Protobuf_FeatureSet {
-        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+    @inlinable public var features: Google_Protobuf_FeatureSet {
+        get { _content.submessage(_content.message.pointee.features, at: 1) }
+        set { _content[message: 1, of: Self._table] = newValue }
+        _modify { yield &_content[message: 1, of: Self._table] }
     }
     /// Whether `features` is set.
-    public var hasFeatures: Bool { _message.pointee.features != nil }
+    @inlinable public var hasFeatures: Bool { _content.message.pointee.features != nil }
     /// Forgets `features`; it then reads as its default.
-    public mutating func clearFeatures() { _mutableFields().pointee.features = nil }
+    @inlinable public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// Is this service deprecated?
     /// Depending on the target platform, this can emit Deprecated annotations
     /// for the service, or it will be completely ignored; in the very least,
     /// this is a formalization for deprecating services.
-    public var deprecated: Bool {
-        get { _message.pointee.has_deprecated != 0 ? _message.pointee.deprecated != 0 : false }
+    @inlinable public var deprecated: Bool {
+        get { _content.message.pointee.has_deprecated != 0 ? _content.message.pointee.deprecated != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_deprecated = 1
@@ -2712,38 +2800,42 @@ public struct Google_Protobuf_ServiceOptions: LifelineSwiftProtobufCompatibility
         }
     }
     /// Whether `deprecated` is set.
-    public var hasDeprecated: Bool { _message.pointee.has_deprecated != 0 }
+    @inlinable public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
     /// Forgets `deprecated`; it then reads as its default.
-    public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
+    @inlinable public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
     /// The parser stores options it doesn't recognize here. See above.
-    public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
-        get { _message[array: 2, of: Self._table] }
-        set { _message[array: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 2, of: Self._table] }
+    @inlinable public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
+        get { _content[array: 2, of: Self._table] }
+        set { _content[array: 2, of: Self._table] = newValue }
+        _modify { yield &_content[array: 2, of: Self._table] }
     }
     /// The parser stores options it doesn't recognize here. See above.
-    public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
+    @inlinable public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__ServiceOptions
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__service_options__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__service_options__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Google_Protobuf_MethodOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_MethodOptions: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Is this method deprecated?
     /// Depending on the target platform, this can emit Deprecated annotations
     /// for the method, or it will be completely ignored; in the very least,
     /// this is a formalization for deprecating methods.
-    public var deprecated: Bool {
-        get { _message.pointee.has_deprecated != 0 ? _message.pointee.deprecated != 0 : false }
+    @inlinable public var deprecated: Bool {
+        get { _content.message.pointee.has_deprecated != 0 ? _content.message.pointee.deprecated != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_deprecated = 1
@@ -2751,12 +2843,12 @@ public struct Google_Protobuf_MethodOptions: LifelineSwiftProtobufCompatibility.
         }
     }
     /// Whether `deprecated` is set.
-    public var hasDeprecated: Bool { _message.pointee.has_deprecated != 0 }
+    @inlinable public var hasDeprecated: Bool { _content.message.pointee.has_deprecated != 0 }
     /// Forgets `deprecated`; it then reads as its default.
-    public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
+    @inlinable public mutating func clearDeprecated() { _mutableFields().pointee.has_deprecated = 0 }
 
-    public var idempotencyLevel: Google_Protobuf_MethodOptions.IdempotencyLevel {
-        get { _message.pointee.has_idempotency_level != 0 ? Google_Protobuf_MethodOptions.IdempotencyLevel._load(_message.pointee.idempotency_level) : .idempotencyUnknown }
+    @inlinable public var idempotencyLevel: Google_Protobuf_MethodOptions.IdempotencyLevel {
+        get { _content.message.pointee.has_idempotency_level != 0 ? Google_Protobuf_MethodOptions.IdempotencyLevel._load(_content.message.pointee.idempotency_level) : .idempotencyUnknown }
         set {
             let fields = _mutableFields()
             fields.pointee.has_idempotency_level = 1
@@ -2764,50 +2856,50 @@ public struct Google_Protobuf_MethodOptions: LifelineSwiftProtobufCompatibility.
         }
     }
     /// Whether `idempotencyLevel` is set.
-    public var hasIdempotencyLevel: Bool { _message.pointee.has_idempotency_level != 0 }
+    @inlinable public var hasIdempotencyLevel: Bool { _content.message.pointee.has_idempotency_level != 0 }
     /// Forgets `idempotencyLevel`; it then reads as its default.
-    public mutating func clearIdempotencyLevel() { _mutableFields().pointee.has_idempotency_level = 0 }
+    @inlinable public mutating func clearIdempotencyLevel() { _mutableFields().pointee.has_idempotency_level = 0 }
 
     /// Any features defined in the specific edition.
     /// WARNING: This field should only be used by protobuf plugins or special
     /// cases like the proto compiler. Other uses are discouraged and
     /// developers should rely on the protoreflect APIs for their client language.
-    public var features: Google_Protobuf_FeatureSet {
-        _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.features, in: _message) }
-        set { _message[message: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+    @inlinable public var features: Google_Protobuf_FeatureSet {
+        get { _content.submessage(_content.message.pointee.features, at: 2) }
+        set { _content[message: 2, of: Self._table] = newValue }
+        _modify { yield &_content[message: 2, of: Self._table] }
     }
     /// Whether `features` is set.
-    public var hasFeatures: Bool { _message.pointee.features != nil }
+    @inlinable public var hasFeatures: Bool { _content.message.pointee.features != nil }
     /// Forgets `features`; it then reads as its default.
-    public mutating func clearFeatures() { _mutableFields().pointee.features = nil }
+    @inlinable public mutating func clearFeatures() { _content.presence.mutableFields(as: Self._table).pointee.features = nil }
 
     /// The parser stores options it doesn't recognize here. See above.
-    public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
-        get { _message[array: 3, of: Self._table] }
-        set { _message[array: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 3, of: Self._table] }
+    @inlinable public var uninterpretedOption: [Google_Protobuf_UninterpretedOption] {
+        get { _content[array: 3, of: Self._table] }
+        set { _content[array: 3, of: Self._table] = newValue }
+        _modify { yield &_content[array: 3, of: Self._table] }
     }
     /// The parser stores options it doesn't recognize here. See above.
-    public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
+    @inlinable public var uninterpretedOptionField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption>(_in: _message, _message.pointee.uninterpreted_option, count: _message.pointee.n_uninterpreted_option) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     /// Is this method side-effect-free (or safe in HTTP parlance), or idempotent,
     /// or neither? HTTP based RPC implementation may choose GET verb for safe
     /// methods, and PUT verb for idempotent methods instead of the default POST.
-    public enum IdempotencyLevel: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    @frozen public enum IdempotencyLevel: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         case idempotencyUnknown // = 0
         /// implies idempotent
         case noSideEffects // = 1
         /// idempotent, but may have side effects
         case idempotent // = 2
 
-        public init() { self = .idempotencyUnknown }
+        @inlinable public init() { self = .idempotencyUnknown }
 
-        public init?(rawValue: Int) {
+        @inlinable public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .idempotencyUnknown
             case 1: self = .noSideEffects
@@ -2816,7 +2908,7 @@ public struct Google_Protobuf_MethodOptions: LifelineSwiftProtobufCompatibility.
             }
         }
 
-        public var rawValue: Int {
+        @inlinable public var rawValue: Int {
             switch self {
             case .idempotencyUnknown: 0
             case .noSideEffects: 1
@@ -2828,11 +2920,15 @@ public struct Google_Protobuf_MethodOptions: LifelineSwiftProtobufCompatibility.
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__MethodOptions
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__method_options__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__method_options__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// A message representing a option the parser does not recognize. This only
@@ -2841,36 +2937,36 @@ public struct Google_Protobuf_MethodOptions: LifelineSwiftProtobufCompatibility.
 /// options protos in descriptor objects (e.g. returned by Descriptor::options(),
 /// or produced by Descriptor::CopyTo()) will never have UninterpretedOptions
 /// in them.
-public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var name: [Google_Protobuf_UninterpretedOption.NamePart] {
-        get { _message[array: 0, of: Self._table] }
-        set { _message[array: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 0, of: Self._table] }
+@frozen public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var name: [Google_Protobuf_UninterpretedOption.NamePart] {
+        get { _content[array: 0, of: Self._table] }
+        set { _content[array: 0, of: Self._table] = newValue }
+        _modify { yield &_content[array: 0, of: Self._table] }
     }
-    public var nameField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption.NamePart> {
+    @inlinable public var nameField: LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption.NamePart> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_UninterpretedOption.NamePart>(_in: _message, _message.pointee.name, count: _message.pointee.n_name) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     /// The value of the uninterpreted option, in whatever type the tokenizer
     /// identified it as during parsing. Exactly one of these should be set.
-    public var identifierValue: String {
-        get { _message.pointee.has_identifier_value != 0 ? _message.string(_message.pointee.identifier_value) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+    @inlinable public var identifierValue: String {
+        get { _content.message.pointee.has_identifier_value != 0 ? _content.message.string(_content.message.pointee.identifier_value) : "" }
+        set { _content.message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `identifierValue` is set.
-    public var hasIdentifierValue: Bool { _message.pointee.has_identifier_value != 0 }
+    @inlinable public var hasIdentifierValue: Bool { _content.message.pointee.has_identifier_value != 0 }
     /// Forgets `identifierValue`; it then reads as its default.
-    public mutating func clearIdentifierValue() { _mutableFields().pointee.has_identifier_value = 0 }
+    @inlinable public mutating func clearIdentifierValue() { _mutableFields().pointee.has_identifier_value = 0 }
     /// Calls `body` with the text of `identifierValue`, without a copy.
-    public func withIdentifierValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_identifier_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.identifier_value, body)
+    @inlinable public func withIdentifierValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_identifier_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.identifier_value, body)
     }
 
-    public var positiveIntValue: UInt64 {
-        get { _message.pointee.has_positive_int_value != 0 ? _message.pointee.positive_int_value : 0 }
+    @inlinable public var positiveIntValue: UInt64 {
+        get { _content.message.pointee.has_positive_int_value != 0 ? _content.message.pointee.positive_int_value : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_positive_int_value = 1
@@ -2878,12 +2974,12 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
         }
     }
     /// Whether `positiveIntValue` is set.
-    public var hasPositiveIntValue: Bool { _message.pointee.has_positive_int_value != 0 }
+    @inlinable public var hasPositiveIntValue: Bool { _content.message.pointee.has_positive_int_value != 0 }
     /// Forgets `positiveIntValue`; it then reads as its default.
-    public mutating func clearPositiveIntValue() { _mutableFields().pointee.has_positive_int_value = 0 }
+    @inlinable public mutating func clearPositiveIntValue() { _mutableFields().pointee.has_positive_int_value = 0 }
 
-    public var negativeIntValue: Int64 {
-        get { _message.pointee.has_negative_int_value != 0 ? _message.pointee.negative_int_value : 0 }
+    @inlinable public var negativeIntValue: Int64 {
+        get { _content.message.pointee.has_negative_int_value != 0 ? _content.message.pointee.negative_int_value : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_negative_int_value = 1
@@ -2891,12 +2987,12 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
         }
     }
     /// Whether `negativeIntValue` is set.
-    public var hasNegativeIntValue: Bool { _message.pointee.has_negative_int_value != 0 }
+    @inlinable public var hasNegativeIntValue: Bool { _content.message.pointee.has_negative_int_value != 0 }
     /// Forgets `negativeIntValue`; it then reads as its default.
-    public mutating func clearNegativeIntValue() { _mutableFields().pointee.has_negative_int_value = 0 }
+    @inlinable public mutating func clearNegativeIntValue() { _mutableFields().pointee.has_negative_int_value = 0 }
 
-    public var doubleValue: Double {
-        get { _message.pointee.has_double_value != 0 ? _message.pointee.double_value : 0 }
+    @inlinable public var doubleValue: Double {
+        get { _content.message.pointee.has_double_value != 0 ? _content.message.pointee.double_value : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_double_value = 1
@@ -2904,36 +3000,36 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
         }
     }
     /// Whether `doubleValue` is set.
-    public var hasDoubleValue: Bool { _message.pointee.has_double_value != 0 }
+    @inlinable public var hasDoubleValue: Bool { _content.message.pointee.has_double_value != 0 }
     /// Forgets `doubleValue`; it then reads as its default.
-    public mutating func clearDoubleValue() { _mutableFields().pointee.has_double_value = 0 }
+    @inlinable public mutating func clearDoubleValue() { _mutableFields().pointee.has_double_value = 0 }
 
-    public var stringValue: Data {
-        get { _message.pointee.has_string_value != 0 ? _message.data(_message.pointee.string_value) : Data([]) }
-        set { _message.assign(newValue, to: 5, of: Self._table) }
+    @inlinable public var stringValue: Data {
+        get { _content.message.pointee.has_string_value != 0 ? _content.message.data(_content.message.pointee.string_value) : Data([]) }
+        set { _content.message.assign(newValue, to: 5, of: Self._table) }
     }
     /// Whether `stringValue` is set.
-    public var hasStringValue: Bool { _message.pointee.has_string_value != 0 }
+    @inlinable public var hasStringValue: Bool { _content.message.pointee.has_string_value != 0 }
     /// Forgets `stringValue`; it then reads as its default.
-    public mutating func clearStringValue() { _mutableFields().pointee.has_string_value = 0 }
+    @inlinable public mutating func clearStringValue() { _mutableFields().pointee.has_string_value = 0 }
     /// Calls `body` with the bytes of `stringValue`, without a copy.
-    public func withStringValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_string_value != 0 else { return try body([UInt8]().span) }
-        return try _message.withSpan(_message.pointee.string_value, body)
+    @inlinable public func withStringValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_string_value != 0 else { return try body([UInt8]().span) }
+        return try _content.message.withSpan(_content.message.pointee.string_value, body)
     }
 
-    public var aggregateValue: String {
-        get { _message.pointee.has_aggregate_value != 0 ? _message.string(_message.pointee.aggregate_value) : "" }
-        set { _message.assign(newValue, to: 6, of: Self._table) }
+    @inlinable public var aggregateValue: String {
+        get { _content.message.pointee.has_aggregate_value != 0 ? _content.message.string(_content.message.pointee.aggregate_value) : "" }
+        set { _content.message.assign(newValue, to: 6, of: Self._table) }
     }
     /// Whether `aggregateValue` is set.
-    public var hasAggregateValue: Bool { _message.pointee.has_aggregate_value != 0 }
+    @inlinable public var hasAggregateValue: Bool { _content.message.pointee.has_aggregate_value != 0 }
     /// Forgets `aggregateValue`; it then reads as its default.
-    public mutating func clearAggregateValue() { _mutableFields().pointee.has_aggregate_value = 0 }
+    @inlinable public mutating func clearAggregateValue() { _mutableFields().pointee.has_aggregate_value = 0 }
     /// Calls `body` with the text of `aggregateValue`, without a copy.
-    public func withAggregateValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_aggregate_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.aggregate_value, body)
+    @inlinable public func withAggregateValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_aggregate_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.aggregate_value, body)
     }
 
     /// The name of the uninterpreted option.  Each string represents a segment in
@@ -2941,23 +3037,23 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
     /// extension (denoted with parentheses in options specs in .proto files).
     /// E.g.,{ ["foo", false], ["bar.baz", true], ["moo", false] } represents
     /// "foo.(bar.baz).moo".
-    public struct NamePart: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-        public var namePart: String {
-            get { _message.pointee.has_name_part != 0 ? _message.string(_message.pointee.name_part) : "" }
-            set { _message.assign(newValue, to: 0, of: Self._table) }
+    @frozen public struct NamePart: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+        @inlinable public var namePart: String {
+            get { _content.message.pointee.has_name_part != 0 ? _content.message.string(_content.message.pointee.name_part) : "" }
+            set { _content.message.assign(newValue, to: 0, of: Self._table) }
         }
         /// Whether `namePart` is set.
-        public var hasNamePart: Bool { _message.pointee.has_name_part != 0 }
+        @inlinable public var hasNamePart: Bool { _content.message.pointee.has_name_part != 0 }
         /// Forgets `namePart`; it then reads as its default.
-        public mutating func clearNamePart() { _mutableFields().pointee.has_name_part = 0 }
+        @inlinable public mutating func clearNamePart() { _mutableFields().pointee.has_name_part = 0 }
         /// Calls `body` with the text of `namePart`, without a copy.
-        public func withNamePartUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_name_part != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.name_part, body)
+        @inlinable public func withNamePartUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            guard _content.message.pointee.has_name_part != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+            return try _content.message.withUTF8Span(_content.message.pointee.name_part, body)
         }
 
-        public var isExtension: Bool {
-            get { _message.pointee.has_is_extension != 0 ? _message.pointee.is_extension != 0 : false }
+        @inlinable public var isExtension: Bool {
+            get { _content.message.pointee.has_is_extension != 0 ? _content.message.pointee.is_extension != 0 : false }
             set {
                 let fields = _mutableFields()
                 fields.pointee.has_is_extension = 1
@@ -2965,24 +3061,32 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
             }
         }
         /// Whether `isExtension` is set.
-        public var hasIsExtension: Bool { _message.pointee.has_is_extension != 0 }
+        @inlinable public var hasIsExtension: Bool { _content.message.pointee.has_is_extension != 0 }
         /// Forgets `isExtension`; it then reads as its default.
-        public mutating func clearIsExtension() { _mutableFields().pointee.has_is_extension = 0 }
+        @inlinable public mutating func clearIsExtension() { _mutableFields().pointee.has_is_extension = 0 }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__UninterpretedOption__NamePartXa4e8f2cf
-        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__uninterpreted_option__name_part_xa4e8f2cf__get_table() }
-        public var _message: LifelineMessages._MessageReference<_Fields>
-        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        public init() { _message = Self._emptyMessage }
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__uninterpreted_option__name_part_xa4e8f2cf__get_table() }
+        public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+            get { _content.settled }
+            _modify { yield &_content.settled }
+        }
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__UninterpretedOption
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__uninterpreted_option__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__uninterpreted_option__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// TODO Enums in C++ gencode (and potentially other languages) are
@@ -2991,9 +3095,9 @@ public struct Google_Protobuf_UninterpretedOption: LifelineSwiftProtobufCompatib
 /// readability, but leave us very open to this scenario.  A future feature will
 /// be designed and implemented to handle this, hopefully before we ever hit a
 /// conflict here.
-public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var fieldPresence: Google_Protobuf_FeatureSet.FieldPresence {
-        get { _message.pointee.has_field_presence != 0 ? Google_Protobuf_FeatureSet.FieldPresence._load(_message.pointee.field_presence) : .unknown }
+@frozen public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var fieldPresence: Google_Protobuf_FeatureSet.FieldPresence {
+        get { _content.message.pointee.has_field_presence != 0 ? Google_Protobuf_FeatureSet.FieldPresence._load(_content.message.pointee.field_presence) : .unknown }
         set {
             let fields = _mutableFields()
             fields.pointee.has_field_presence = 1
@@ -3001,12 +3105,12 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
         }
     }
     /// Whether `fieldPresence` is set.
-    public var hasFieldPresence: Bool { _message.pointee.has_field_presence != 0 }
+    @inlinable public var hasFieldPresence: Bool { _content.message.pointee.has_field_presence != 0 }
     /// Forgets `fieldPresence`; it then reads as its default.
-    public mutating func clearFieldPresence() { _mutableFields().pointee.has_field_presence = 0 }
+    @inlinable public mutating func clearFieldPresence() { _mutableFields().pointee.has_field_presence = 0 }
 
-    public var enumType: Google_Protobuf_FeatureSet.EnumType {
-        get { _message.pointee.has_enum_type != 0 ? Google_Protobuf_FeatureSet.EnumType._load(_message.pointee.enum_type) : .unknown }
+    @inlinable public var enumType: Google_Protobuf_FeatureSet.EnumType {
+        get { _content.message.pointee.has_enum_type != 0 ? Google_Protobuf_FeatureSet.EnumType._load(_content.message.pointee.enum_type) : .unknown }
         set {
             let fields = _mutableFields()
             fields.pointee.has_enum_type = 1
@@ -3014,12 +3118,12 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
         }
     }
     /// Whether `enumType` is set.
-    public var hasEnumType: Bool { _message.pointee.has_enum_type != 0 }
+    @inlinable public var hasEnumType: Bool { _content.message.pointee.has_enum_type != 0 }
     /// Forgets `enumType`; it then reads as its default.
-    public mutating func clearEnumType() { _mutableFields().pointee.has_enum_type = 0 }
+    @inlinable public mutating func clearEnumType() { _mutableFields().pointee.has_enum_type = 0 }
 
-    public var repeatedFieldEncoding: Google_Protobuf_FeatureSet.RepeatedFieldEncoding {
-        get { _message.pointee.has_repeated_field_encoding != 0 ? Google_Protobuf_FeatureSet.RepeatedFieldEncoding._load(_message.pointee.repeated_field_encoding) : .unknown }
+    @inlinable public var repeatedFieldEncoding: Google_Protobuf_FeatureSet.RepeatedFieldEncoding {
+        get { _content.message.pointee.has_repeated_field_encoding != 0 ? Google_Protobuf_FeatureSet.RepeatedFieldEncoding._load(_content.message.pointee.repeated_field_encoding) : .unknown }
         set {
             let fields = _mutableFields()
             fields.pointee.has_repeated_field_encoding = 1
@@ -3027,12 +3131,12 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
         }
     }
     /// Whether `repeatedFieldEncoding` is set.
-    public var hasRepeatedFieldEncoding: Bool { _message.pointee.has_repeated_field_encoding != 0 }
+    @inlinable public var hasRepeatedFieldEncoding: Bool { _content.message.pointee.has_repeated_field_encoding != 0 }
     /// Forgets `repeatedFieldEncoding`; it then reads as its default.
-    public mutating func clearRepeatedFieldEncoding() { _mutableFields().pointee.has_repeated_field_encoding = 0 }
+    @inlinable public mutating func clearRepeatedFieldEncoding() { _mutableFields().pointee.has_repeated_field_encoding = 0 }
 
-    public var utf8Validation: Google_Protobuf_FeatureSet.Utf8Validation {
-        get { _message.pointee.has_utf8_validation != 0 ? Google_Protobuf_FeatureSet.Utf8Validation._load(_message.pointee.utf8_validation) : .unknown }
+    @inlinable public var utf8Validation: Google_Protobuf_FeatureSet.Utf8Validation {
+        get { _content.message.pointee.has_utf8_validation != 0 ? Google_Protobuf_FeatureSet.Utf8Validation._load(_content.message.pointee.utf8_validation) : .unknown }
         set {
             let fields = _mutableFields()
             fields.pointee.has_utf8_validation = 1
@@ -3040,12 +3144,12 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
         }
     }
     /// Whether `utf8Validation` is set.
-    public var hasUtf8Validation: Bool { _message.pointee.has_utf8_validation != 0 }
+    @inlinable public var hasUtf8Validation: Bool { _content.message.pointee.has_utf8_validation != 0 }
     /// Forgets `utf8Validation`; it then reads as its default.
-    public mutating func clearUtf8Validation() { _mutableFields().pointee.has_utf8_validation = 0 }
+    @inlinable public mutating func clearUtf8Validation() { _mutableFields().pointee.has_utf8_validation = 0 }
 
-    public var messageEncoding: Google_Protobuf_FeatureSet.MessageEncoding {
-        get { _message.pointee.has_message_encoding != 0 ? Google_Protobuf_FeatureSet.MessageEncoding._load(_message.pointee.message_encoding) : .unknown }
+    @inlinable public var messageEncoding: Google_Protobuf_FeatureSet.MessageEncoding {
+        get { _content.message.pointee.has_message_encoding != 0 ? Google_Protobuf_FeatureSet.MessageEncoding._load(_content.message.pointee.message_encoding) : .unknown }
         set {
             let fields = _mutableFields()
             fields.pointee.has_message_encoding = 1
@@ -3053,12 +3157,12 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
         }
     }
     /// Whether `messageEncoding` is set.
-    public var hasMessageEncoding: Bool { _message.pointee.has_message_encoding != 0 }
+    @inlinable public var hasMessageEncoding: Bool { _content.message.pointee.has_message_encoding != 0 }
     /// Forgets `messageEncoding`; it then reads as its default.
-    public mutating func clearMessageEncoding() { _mutableFields().pointee.has_message_encoding = 0 }
+    @inlinable public mutating func clearMessageEncoding() { _mutableFields().pointee.has_message_encoding = 0 }
 
-    public var jsonFormat: Google_Protobuf_FeatureSet.JsonFormat {
-        get { _message.pointee.has_json_format != 0 ? Google_Protobuf_FeatureSet.JsonFormat._load(_message.pointee.json_format) : .unknown }
+    @inlinable public var jsonFormat: Google_Protobuf_FeatureSet.JsonFormat {
+        get { _content.message.pointee.has_json_format != 0 ? Google_Protobuf_FeatureSet.JsonFormat._load(_content.message.pointee.json_format) : .unknown }
         set {
             let fields = _mutableFields()
             fields.pointee.has_json_format = 1
@@ -3066,12 +3170,12 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
         }
     }
     /// Whether `jsonFormat` is set.
-    public var hasJsonFormat: Bool { _message.pointee.has_json_format != 0 }
+    @inlinable public var hasJsonFormat: Bool { _content.message.pointee.has_json_format != 0 }
     /// Forgets `jsonFormat`; it then reads as its default.
-    public mutating func clearJsonFormat() { _mutableFields().pointee.has_json_format = 0 }
+    @inlinable public mutating func clearJsonFormat() { _mutableFields().pointee.has_json_format = 0 }
 
-    public var enforceNamingStyle: Google_Protobuf_FeatureSet.EnforceNamingStyle {
-        get { _message.pointee.has_enforce_naming_style != 0 ? Google_Protobuf_FeatureSet.EnforceNamingStyle._load(_message.pointee.enforce_naming_style) : .unknown }
+    @inlinable public var enforceNamingStyle: Google_Protobuf_FeatureSet.EnforceNamingStyle {
+        get { _content.message.pointee.has_enforce_naming_style != 0 ? Google_Protobuf_FeatureSet.EnforceNamingStyle._load(_content.message.pointee.enforce_naming_style) : .unknown }
         set {
             let fields = _mutableFields()
             fields.pointee.has_enforce_naming_style = 1
@@ -3079,12 +3183,12 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
         }
     }
     /// Whether `enforceNamingStyle` is set.
-    public var hasEnforceNamingStyle: Bool { _message.pointee.has_enforce_naming_style != 0 }
+    @inlinable public var hasEnforceNamingStyle: Bool { _content.message.pointee.has_enforce_naming_style != 0 }
     /// Forgets `enforceNamingStyle`; it then reads as its default.
-    public mutating func clearEnforceNamingStyle() { _mutableFields().pointee.has_enforce_naming_style = 0 }
+    @inlinable public mutating func clearEnforceNamingStyle() { _mutableFields().pointee.has_enforce_naming_style = 0 }
 
-    public var defaultSymbolVisibility: Google_Protobuf_FeatureSet.VisibilityFeature.DefaultSymbolVisibility {
-        get { _message.pointee.has_default_symbol_visibility != 0 ? Google_Protobuf_FeatureSet.VisibilityFeature.DefaultSymbolVisibility._load(_message.pointee.default_symbol_visibility) : .unknown }
+    @inlinable public var defaultSymbolVisibility: Google_Protobuf_FeatureSet.VisibilityFeature.DefaultSymbolVisibility {
+        get { _content.message.pointee.has_default_symbol_visibility != 0 ? Google_Protobuf_FeatureSet.VisibilityFeature.DefaultSymbolVisibility._load(_content.message.pointee.default_symbol_visibility) : .unknown }
         set {
             let fields = _mutableFields()
             fields.pointee.has_default_symbol_visibility = 1
@@ -3092,19 +3196,19 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
         }
     }
     /// Whether `defaultSymbolVisibility` is set.
-    public var hasDefaultSymbolVisibility: Bool { _message.pointee.has_default_symbol_visibility != 0 }
+    @inlinable public var hasDefaultSymbolVisibility: Bool { _content.message.pointee.has_default_symbol_visibility != 0 }
     /// Forgets `defaultSymbolVisibility`; it then reads as its default.
-    public mutating func clearDefaultSymbolVisibility() { _mutableFields().pointee.has_default_symbol_visibility = 0 }
+    @inlinable public mutating func clearDefaultSymbolVisibility() { _mutableFields().pointee.has_default_symbol_visibility = 0 }
 
-    public enum FieldPresence: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    @frozen public enum FieldPresence: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         case unknown // = 0
         case explicit // = 1
         case implicit // = 2
         case legacyRequired // = 3
 
-        public init() { self = .unknown }
+        @inlinable public init() { self = .unknown }
 
-        public init?(rawValue: Int) {
+        @inlinable public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unknown
             case 1: self = .explicit
@@ -3114,7 +3218,7 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
             }
         }
 
-        public var rawValue: Int {
+        @inlinable public var rawValue: Int {
             switch self {
             case .unknown: 0
             case .explicit: 1
@@ -3126,14 +3230,14 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
         public static let allCases: [Self] = [.unknown, .explicit, .implicit, .legacyRequired]
     }
 
-    public enum EnumType: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    @frozen public enum EnumType: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         case unknown // = 0
         case `open` // = 1
         case closed // = 2
 
-        public init() { self = .unknown }
+        @inlinable public init() { self = .unknown }
 
-        public init?(rawValue: Int) {
+        @inlinable public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unknown
             case 1: self = .open
@@ -3142,7 +3246,7 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
             }
         }
 
-        public var rawValue: Int {
+        @inlinable public var rawValue: Int {
             switch self {
             case .unknown: 0
             case .open: 1
@@ -3153,14 +3257,14 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
         public static let allCases: [Self] = [.unknown, .open, .closed]
     }
 
-    public enum RepeatedFieldEncoding: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    @frozen public enum RepeatedFieldEncoding: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         case unknown // = 0
         case packed // = 1
         case expanded // = 2
 
-        public init() { self = .unknown }
+        @inlinable public init() { self = .unknown }
 
-        public init?(rawValue: Int) {
+        @inlinable public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unknown
             case 1: self = .packed
@@ -3169,7 +3273,7 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
             }
         }
 
-        public var rawValue: Int {
+        @inlinable public var rawValue: Int {
             switch self {
             case .unknown: 0
             case .packed: 1
@@ -3180,14 +3284,14 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
         public static let allCases: [Self] = [.unknown, .packed, .expanded]
     }
 
-    public enum Utf8Validation: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    @frozen public enum Utf8Validation: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         case unknown // = 0
         case verify // = 2
         case none // = 3
 
-        public init() { self = .unknown }
+        @inlinable public init() { self = .unknown }
 
-        public init?(rawValue: Int) {
+        @inlinable public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unknown
             case 2: self = .verify
@@ -3196,7 +3300,7 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
             }
         }
 
-        public var rawValue: Int {
+        @inlinable public var rawValue: Int {
             switch self {
             case .unknown: 0
             case .verify: 2
@@ -3207,14 +3311,14 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
         public static let allCases: [Self] = [.unknown, .verify, .none]
     }
 
-    public enum MessageEncoding: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    @frozen public enum MessageEncoding: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         case unknown // = 0
         case lengthPrefixed // = 1
         case delimited // = 2
 
-        public init() { self = .unknown }
+        @inlinable public init() { self = .unknown }
 
-        public init?(rawValue: Int) {
+        @inlinable public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unknown
             case 1: self = .lengthPrefixed
@@ -3223,7 +3327,7 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
             }
         }
 
-        public var rawValue: Int {
+        @inlinable public var rawValue: Int {
             switch self {
             case .unknown: 0
             case .lengthPrefixed: 1
@@ -3234,14 +3338,14 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
         public static let allCases: [Self] = [.unknown, .lengthPrefixed, .delimited]
     }
 
-    public enum JsonFormat: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    @frozen public enum JsonFormat: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         case unknown // = 0
         case allow // = 1
         case legacyBestEffort // = 2
 
-        public init() { self = .unknown }
+        @inlinable public init() { self = .unknown }
 
-        public init?(rawValue: Int) {
+        @inlinable public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unknown
             case 1: self = .allow
@@ -3250,7 +3354,7 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
             }
         }
 
-        public var rawValue: Int {
+        @inlinable public var rawValue: Int {
             switch self {
             case .unknown: 0
             case .allow: 1
@@ -3261,15 +3365,15 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
         public static let allCases: [Self] = [.unknown, .allow, .legacyBestEffort]
     }
 
-    public enum EnforceNamingStyle: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    @frozen public enum EnforceNamingStyle: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         case unknown // = 0
         case style2024 // = 1
         case styleLegacy // = 2
         case style2026 // = 3
 
-        public init() { self = .unknown }
+        @inlinable public init() { self = .unknown }
 
-        public init?(rawValue: Int) {
+        @inlinable public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unknown
             case 1: self = .style2024
@@ -3279,7 +3383,7 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
             }
         }
 
-        public var rawValue: Int {
+        @inlinable public var rawValue: Int {
             switch self {
             case .unknown: 0
             case .style2024: 1
@@ -3291,8 +3395,8 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
         public static let allCases: [Self] = [.unknown, .style2024, .styleLegacy, .style2026]
     }
 
-    public struct VisibilityFeature: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-        public enum DefaultSymbolVisibility: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    @frozen public struct VisibilityFeature: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+        @frozen public enum DefaultSymbolVisibility: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
             case unknown // = 0
             /// Default pre-EDITION_2024, all UNSET visibility are export.
             case exportAll // = 1
@@ -3305,9 +3409,9 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
             /// This is the recommended setting for new protos.
             case strict // = 4
 
-            public init() { self = .unknown }
+            @inlinable public init() { self = .unknown }
 
-            public init?(rawValue: Int) {
+            @inlinable public init?(rawValue: Int) {
                 switch rawValue {
                 case 0: self = .unknown
                 case 1: self = .exportAll
@@ -3318,7 +3422,7 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
                 }
             }
 
-            public var rawValue: Int {
+            @inlinable public var rawValue: Int {
                 switch self {
                 case .unknown: 0
                 case .exportAll: 1
@@ -3332,41 +3436,49 @@ public struct Google_Protobuf_FeatureSet: LifelineSwiftProtobufCompatibility.Swi
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FeatureSet__VisibilityFeatureXac9d7c69
-        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__feature_set__visibility_feature_xac9d7c69__get_table() }
-        public var _message: LifelineMessages._MessageReference<_Fields>
-        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        public init() { _message = Self._emptyMessage }
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__feature_set__visibility_feature_xac9d7c69__get_table() }
+        public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+            get { _content.settled }
+            _modify { yield &_content.settled }
+        }
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FeatureSet
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__feature_set__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__feature_set__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// A compiled specification for the defaults of a set of features.  These
 /// messages are generated from FeatureSet extensions and can be used to seed
 /// feature resolution. The resolution with this object becomes a simple search
 /// for the closest matching edition, followed by proto merges.
-public struct Google_Protobuf_FeatureSetDefaults: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var defaults: [Google_Protobuf_FeatureSetDefaults.FeatureSetEditionDefault] {
-        get { _message[array: 0, of: Self._table] }
-        set { _message[array: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 0, of: Self._table] }
+@frozen public struct Google_Protobuf_FeatureSetDefaults: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var defaults: [Google_Protobuf_FeatureSetDefaults.FeatureSetEditionDefault] {
+        get { _content[array: 0, of: Self._table] }
+        set { _content[array: 0, of: Self._table] = newValue }
+        _modify { yield &_content[array: 0, of: Self._table] }
     }
-    public var defaultsField: LifelineMessages.RepeatedField<Google_Protobuf_FeatureSetDefaults.FeatureSetEditionDefault> {
+    @inlinable public var defaultsField: LifelineMessages.RepeatedField<Google_Protobuf_FeatureSetDefaults.FeatureSetEditionDefault> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_FeatureSetDefaults.FeatureSetEditionDefault>(_in: _message, _message.pointee.defaults, count: _message.pointee.n_defaults) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     /// The minimum supported edition (inclusive) when this was constructed.
     /// Editions before this will not have defaults.
-    public var minimumEdition: Google_Protobuf_Edition {
-        get { _message.pointee.has_minimum_edition != 0 ? Google_Protobuf_Edition._load(_message.pointee.minimum_edition) : .unknown }
+    @inlinable public var minimumEdition: Google_Protobuf_Edition {
+        get { _content.message.pointee.has_minimum_edition != 0 ? Google_Protobuf_Edition._load(_content.message.pointee.minimum_edition) : .unknown }
         set {
             let fields = _mutableFields()
             fields.pointee.has_minimum_edition = 1
@@ -3374,14 +3486,14 @@ public struct Google_Protobuf_FeatureSetDefaults: LifelineSwiftProtobufCompatibi
         }
     }
     /// Whether `minimumEdition` is set.
-    public var hasMinimumEdition: Bool { _message.pointee.has_minimum_edition != 0 }
+    @inlinable public var hasMinimumEdition: Bool { _content.message.pointee.has_minimum_edition != 0 }
     /// Forgets `minimumEdition`; it then reads as its default.
-    public mutating func clearMinimumEdition() { _mutableFields().pointee.has_minimum_edition = 0 }
+    @inlinable public mutating func clearMinimumEdition() { _mutableFields().pointee.has_minimum_edition = 0 }
 
     /// The maximum known edition (inclusive) when this was constructed. Editions
     /// after this will not have reliable defaults.
-    public var maximumEdition: Google_Protobuf_Edition {
-        get { _message.pointee.has_maximum_edition != 0 ? Google_Protobuf_Edition._load(_message.pointee.maximum_edition) : .unknown }
+    @inlinable public var maximumEdition: Google_Protobuf_Edition {
+        get { _content.message.pointee.has_maximum_edition != 0 ? Google_Protobuf_Edition._load(_content.message.pointee.maximum_edition) : .unknown }
         set {
             let fields = _mutableFields()
             fields.pointee.has_maximum_edition = 1
@@ -3389,17 +3501,17 @@ public struct Google_Protobuf_FeatureSetDefaults: LifelineSwiftProtobufCompatibi
         }
     }
     /// Whether `maximumEdition` is set.
-    public var hasMaximumEdition: Bool { _message.pointee.has_maximum_edition != 0 }
+    @inlinable public var hasMaximumEdition: Bool { _content.message.pointee.has_maximum_edition != 0 }
     /// Forgets `maximumEdition`; it then reads as its default.
-    public mutating func clearMaximumEdition() { _mutableFields().pointee.has_maximum_edition = 0 }
+    @inlinable public mutating func clearMaximumEdition() { _mutableFields().pointee.has_maximum_edition = 0 }
 
     /// A map from every known edition with a unique set of defaults to its
     /// defaults. Not all editions may be contained here.  For a given edition,
     /// the defaults at the closest matching edition ordered at or before it should
     /// be used.  This field must be in strict ascending order by edition.
-    public struct FeatureSetEditionDefault: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-        public var edition: Google_Protobuf_Edition {
-            get { _message.pointee.has_edition != 0 ? Google_Protobuf_Edition._load(_message.pointee.edition) : .unknown }
+    @frozen public struct FeatureSetEditionDefault: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+        @inlinable public var edition: Google_Protobuf_Edition {
+            get { _content.message.pointee.has_edition != 0 ? Google_Protobuf_Edition._load(_content.message.pointee.edition) : .unknown }
             set {
                 let fields = _mutableFields()
                 fields.pointee.has_edition = 1
@@ -3407,51 +3519,59 @@ public struct Google_Protobuf_FeatureSetDefaults: LifelineSwiftProtobufCompatibi
             }
         }
         /// Whether `edition` is set.
-        public var hasEdition: Bool { _message.pointee.has_edition != 0 }
+        @inlinable public var hasEdition: Bool { _content.message.pointee.has_edition != 0 }
         /// Forgets `edition`; it then reads as its default.
-        public mutating func clearEdition() { _mutableFields().pointee.has_edition = 0 }
+        @inlinable public mutating func clearEdition() { _mutableFields().pointee.has_edition = 0 }
 
         /// Defaults of features that can be overridden in this edition.
-        public var overridableFeatures: Google_Protobuf_FeatureSet {
-            _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.overridable_features, in: _message) }
-            set { _message[message: 1, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+        @inlinable public var overridableFeatures: Google_Protobuf_FeatureSet {
+            get { _content.submessage(_content.message.pointee.overridable_features, at: 1) }
+            set { _content[message: 1, of: Self._table] = newValue }
+            _modify { yield &_content[message: 1, of: Self._table] }
         }
         /// Whether `overridableFeatures` is set.
-        public var hasOverridableFeatures: Bool { _message.pointee.overridable_features != nil }
+        @inlinable public var hasOverridableFeatures: Bool { _content.message.pointee.overridable_features != nil }
         /// Forgets `overridableFeatures`; it then reads as its default.
-        public mutating func clearOverridableFeatures() { _mutableFields().pointee.overridable_features = nil }
+        @inlinable public mutating func clearOverridableFeatures() { _content.presence.mutableFields(as: Self._table).pointee.overridable_features = nil }
 
         /// Defaults of features that can't be overridden in this edition.
-        public var fixedFeatures: Google_Protobuf_FeatureSet {
-            _read { yield Google_Protobuf_FeatureSet(_reading: _message.pointee.fixed_features, in: _message) }
-            set { _message[message: 2, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[message: 2, of: Self._table] }
+        @inlinable public var fixedFeatures: Google_Protobuf_FeatureSet {
+            get { _content.submessage(_content.message.pointee.fixed_features, at: 2) }
+            set { _content[message: 2, of: Self._table] = newValue }
+            _modify { yield &_content[message: 2, of: Self._table] }
         }
         /// Whether `fixedFeatures` is set.
-        public var hasFixedFeatures: Bool { _message.pointee.fixed_features != nil }
+        @inlinable public var hasFixedFeatures: Bool { _content.message.pointee.fixed_features != nil }
         /// Forgets `fixedFeatures`; it then reads as its default.
-        public mutating func clearFixedFeatures() { _mutableFields().pointee.fixed_features = nil }
+        @inlinable public mutating func clearFixedFeatures() { _content.presence.mutableFields(as: Self._table).pointee.fixed_features = nil }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FeatureSetDefaults__FeatureSetEditionDefaultXa4c10a8a
-        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__feature_set_defaults__feature_set_edition_default_xa4c10a8a__get_table() }
-        public var _message: LifelineMessages._MessageReference<_Fields>
-        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        public init() { _message = Self._emptyMessage }
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__feature_set_defaults__feature_set_edition_default_xa4c10a8a__get_table() }
+        public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+            get { _content.settled }
+            _modify { yield &_content.settled }
+        }
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__FeatureSetDefaults
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__feature_set_defaults__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__feature_set_defaults__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Encapsulates information about the original source file from which a
 /// FileDescriptorProto was generated.
-public struct Google_Protobuf_SourceCodeInfo: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_SourceCodeInfo: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// A Location identifies a piece of source code in a .proto file which
     /// corresponds to a particular definition.  This information is intended
     /// to be useful to IDEs, code indexers, documentation generators, and similar
@@ -3495,10 +3615,10 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineSwiftProtobufCompatibility
     /// - Code which tries to interpret locations should probably be designed to
     ///   ignore those that it doesn't understand, as more types of locations could
     ///   be recorded in the future.
-    public var location: [Google_Protobuf_SourceCodeInfo.Location] {
-        get { _message[array: 0, of: Self._table] }
-        set { _message[array: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 0, of: Self._table] }
+    @inlinable public var location: [Google_Protobuf_SourceCodeInfo.Location] {
+        get { _content[array: 0, of: Self._table] }
+        set { _content[array: 0, of: Self._table] = newValue }
+        _modify { yield &_content[array: 0, of: Self._table] }
     }
     /// A Location identifies a piece of source code in a .proto file which
     /// corresponds to a particular definition.  This information is intended
@@ -3543,13 +3663,13 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineSwiftProtobufCompatibility
     /// - Code which tries to interpret locations should probably be designed to
     ///   ignore those that it doesn't understand, as more types of locations could
     ///   be recorded in the future.
-    public var locationField: LifelineMessages.RepeatedField<Google_Protobuf_SourceCodeInfo.Location> {
+    @inlinable public var locationField: LifelineMessages.RepeatedField<Google_Protobuf_SourceCodeInfo.Location> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_SourceCodeInfo.Location>(_in: _message, _message.pointee.location, count: _message.pointee.n_location) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    public struct Location: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @frozen public struct Location: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
         /// Identifies which part of the FileDescriptorProto was defined at this
         /// location.
         ///
@@ -3573,10 +3693,10 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineSwiftProtobufCompatibility
         ///   [ 4, 3, 2, 7 ]
         /// this path refers to the whole field declaration (from the beginning
         /// of the label to the terminating semicolon).
-        public var path: [Int32] {
-            get { _message[array: 0, of: Self._table] }
-            set { _message[array: 0, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[array: 0, of: Self._table] }
+        @inlinable public var path: [Int32] {
+            get { _content[array: 0, of: Self._table] }
+            set { _content[array: 0, of: Self._table] = newValue }
+            _modify { yield &_content[array: 0, of: Self._table] }
         }
         /// Identifies which part of the FileDescriptorProto was defined at this
         /// location.
@@ -3601,10 +3721,10 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineSwiftProtobufCompatibility
         ///   [ 4, 3, 2, 7 ]
         /// this path refers to the whole field declaration (from the beginning
         /// of the label to the terminating semicolon).
-        public var pathField: LifelineMessages.RepeatedField<Int32> {
+        @inlinable public var pathField: LifelineMessages.RepeatedField<Int32> {
             _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.path, count: _message.pointee.n_path) }
             set { _message[collection: 0, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+            _modify { yield &_message[collection: 0, of: Self._table] }
         }
 
         /// Always has exactly three or four elements: start line, start column,
@@ -3612,20 +3732,20 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineSwiftProtobufCompatibility
         /// These are packed into a single field for efficiency.  Note that line
         /// and column numbers are zero-based -- typically you will want to add
         /// 1 to each before displaying to a user.
-        public var span: [Int32] {
-            get { _message[array: 1, of: Self._table] }
-            set { _message[array: 1, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[array: 1, of: Self._table] }
+        @inlinable public var span: [Int32] {
+            get { _content[array: 1, of: Self._table] }
+            set { _content[array: 1, of: Self._table] = newValue }
+            _modify { yield &_content[array: 1, of: Self._table] }
         }
         /// Always has exactly three or four elements: start line, start column,
         /// end line (optional, otherwise assumed same as start line), end column.
         /// These are packed into a single field for efficiency.  Note that line
         /// and column numbers are zero-based -- typically you will want to add
         /// 1 to each before displaying to a user.
-        public var spanField: LifelineMessages.RepeatedField<Int32> {
+        @inlinable public var spanField: LifelineMessages.RepeatedField<Int32> {
             _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.span, count: _message.pointee.n_span) }
             set { _message[collection: 1, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+            _modify { yield &_message[collection: 1, of: Self._table] }
         }
 
         /// If this SourceCodeInfo represents a complete declaration, these are any
@@ -3675,115 +3795,123 @@ public struct Google_Protobuf_SourceCodeInfo: LifelineSwiftProtobufCompatibility
         ///   optional int32 grault = 6;
         ///
         ///   // ignored detached comments.
-        public var leadingComments: String {
-            get { _message.pointee.has_leading_comments != 0 ? _message.string(_message.pointee.leading_comments) : "" }
-            set { _message.assign(newValue, to: 2, of: Self._table) }
+        @inlinable public var leadingComments: String {
+            get { _content.message.pointee.has_leading_comments != 0 ? _content.message.string(_content.message.pointee.leading_comments) : "" }
+            set { _content.message.assign(newValue, to: 2, of: Self._table) }
         }
         /// Whether `leadingComments` is set.
-        public var hasLeadingComments: Bool { _message.pointee.has_leading_comments != 0 }
+        @inlinable public var hasLeadingComments: Bool { _content.message.pointee.has_leading_comments != 0 }
         /// Forgets `leadingComments`; it then reads as its default.
-        public mutating func clearLeadingComments() { _mutableFields().pointee.has_leading_comments = 0 }
+        @inlinable public mutating func clearLeadingComments() { _mutableFields().pointee.has_leading_comments = 0 }
         /// Calls `body` with the text of `leadingComments`, without a copy.
-        public func withLeadingCommentsUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_leading_comments != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.leading_comments, body)
+        @inlinable public func withLeadingCommentsUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            guard _content.message.pointee.has_leading_comments != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+            return try _content.message.withUTF8Span(_content.message.pointee.leading_comments, body)
         }
 
-        public var trailingComments: String {
-            get { _message.pointee.has_trailing_comments != 0 ? _message.string(_message.pointee.trailing_comments) : "" }
-            set { _message.assign(newValue, to: 3, of: Self._table) }
+        @inlinable public var trailingComments: String {
+            get { _content.message.pointee.has_trailing_comments != 0 ? _content.message.string(_content.message.pointee.trailing_comments) : "" }
+            set { _content.message.assign(newValue, to: 3, of: Self._table) }
         }
         /// Whether `trailingComments` is set.
-        public var hasTrailingComments: Bool { _message.pointee.has_trailing_comments != 0 }
+        @inlinable public var hasTrailingComments: Bool { _content.message.pointee.has_trailing_comments != 0 }
         /// Forgets `trailingComments`; it then reads as its default.
-        public mutating func clearTrailingComments() { _mutableFields().pointee.has_trailing_comments = 0 }
+        @inlinable public mutating func clearTrailingComments() { _mutableFields().pointee.has_trailing_comments = 0 }
         /// Calls `body` with the text of `trailingComments`, without a copy.
-        public func withTrailingCommentsUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_trailing_comments != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.trailing_comments, body)
+        @inlinable public func withTrailingCommentsUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            guard _content.message.pointee.has_trailing_comments != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+            return try _content.message.withUTF8Span(_content.message.pointee.trailing_comments, body)
         }
 
-        public var leadingDetachedComments: [String] {
-            get { _message[array: 4, of: Self._table] }
-            set { _message[array: 4, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[array: 4, of: Self._table] }
+        @inlinable public var leadingDetachedComments: [String] {
+            get { _content[array: 4, of: Self._table] }
+            set { _content[array: 4, of: Self._table] = newValue }
+            _modify { yield &_content[array: 4, of: Self._table] }
         }
-        public var leadingDetachedCommentsField: LifelineMessages.RepeatedField<String> {
+        @inlinable public var leadingDetachedCommentsField: LifelineMessages.RepeatedField<String> {
             _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.leading_detached_comments, count: _message.pointee.n_leading_detached_comments) }
             set { _message[collection: 4, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+            _modify { yield &_message[collection: 4, of: Self._table] }
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__SourceCodeInfo__LocationX0ffa7e84
-        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__source_code_info__location_x0ffa7e84__get_table() }
-        public var _message: LifelineMessages._MessageReference<_Fields>
-        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        public init() { _message = Self._emptyMessage }
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__source_code_info__location_x0ffa7e84__get_table() }
+        public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+            get { _content.settled }
+            _modify { yield &_content.settled }
+        }
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__SourceCodeInfo
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__source_code_info__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__source_code_info__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Describes the relationship between generated code and its original source
 /// file. A GeneratedCodeInfo message is associated with only one generated
 /// source file, but may contain references to different source .proto files.
-public struct Google_Protobuf_GeneratedCodeInfo: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_GeneratedCodeInfo: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// An Annotation connects some span of text in generated code to an element
     /// of its generating .proto file.
-    public var annotation: [Google_Protobuf_GeneratedCodeInfo.Annotation] {
-        get { _message[array: 0, of: Self._table] }
-        set { _message[array: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 0, of: Self._table] }
+    @inlinable public var annotation: [Google_Protobuf_GeneratedCodeInfo.Annotation] {
+        get { _content[array: 0, of: Self._table] }
+        set { _content[array: 0, of: Self._table] = newValue }
+        _modify { yield &_content[array: 0, of: Self._table] }
     }
     /// An Annotation connects some span of text in generated code to an element
     /// of its generating .proto file.
-    public var annotationField: LifelineMessages.RepeatedField<Google_Protobuf_GeneratedCodeInfo.Annotation> {
+    @inlinable public var annotationField: LifelineMessages.RepeatedField<Google_Protobuf_GeneratedCodeInfo.Annotation> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_GeneratedCodeInfo.Annotation>(_in: _message, _message.pointee.annotation, count: _message.pointee.n_annotation) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    public struct Annotation: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @frozen public struct Annotation: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
         /// Identifies the element in the original source .proto file. This field
         /// is formatted the same as SourceCodeInfo.Location.path.
-        public var path: [Int32] {
-            get { _message[array: 0, of: Self._table] }
-            set { _message[array: 0, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[array: 0, of: Self._table] }
+        @inlinable public var path: [Int32] {
+            get { _content[array: 0, of: Self._table] }
+            set { _content[array: 0, of: Self._table] = newValue }
+            _modify { yield &_content[array: 0, of: Self._table] }
         }
         /// Identifies the element in the original source .proto file. This field
         /// is formatted the same as SourceCodeInfo.Location.path.
-        public var pathField: LifelineMessages.RepeatedField<Int32> {
+        @inlinable public var pathField: LifelineMessages.RepeatedField<Int32> {
             _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.path, count: _message.pointee.n_path) }
             set { _message[collection: 0, of: Self._table] = newValue }
-            @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+            _modify { yield &_message[collection: 0, of: Self._table] }
         }
 
         /// Identifies the filesystem path to the original source .proto.
-        public var sourceFile: String {
-            get { _message.pointee.has_source_file != 0 ? _message.string(_message.pointee.source_file) : "" }
-            set { _message.assign(newValue, to: 1, of: Self._table) }
+        @inlinable public var sourceFile: String {
+            get { _content.message.pointee.has_source_file != 0 ? _content.message.string(_content.message.pointee.source_file) : "" }
+            set { _content.message.assign(newValue, to: 1, of: Self._table) }
         }
         /// Whether `sourceFile` is set.
-        public var hasSourceFile: Bool { _message.pointee.has_source_file != 0 }
+        @inlinable public var hasSourceFile: Bool { _content.message.pointee.has_source_file != 0 }
         /// Forgets `sourceFile`; it then reads as its default.
-        public mutating func clearSourceFile() { _mutableFields().pointee.has_source_file = 0 }
+        @inlinable public mutating func clearSourceFile() { _mutableFields().pointee.has_source_file = 0 }
         /// Calls `body` with the text of `sourceFile`, without a copy.
-        public func withSourceFileUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-            guard _message.pointee.has_source_file != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-            return try _message.withUTF8Span(_message.pointee.source_file, body)
+        @inlinable public func withSourceFileUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+            guard _content.message.pointee.has_source_file != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+            return try _content.message.withUTF8Span(_content.message.pointee.source_file, body)
         }
 
         /// Identifies the starting offset in bytes in the generated code
         /// that relates to the identified object.
-        public var begin: Int32 {
-            get { _message.pointee.has_begin != 0 ? _message.pointee.begin : 0 }
+        @inlinable public var begin: Int32 {
+            get { _content.message.pointee.has_begin != 0 ? _content.message.pointee.begin : 0 }
             set {
                 let fields = _mutableFields()
                 fields.pointee.has_begin = 1
@@ -3791,15 +3919,15 @@ public struct Google_Protobuf_GeneratedCodeInfo: LifelineSwiftProtobufCompatibil
             }
         }
         /// Whether `begin` is set.
-        public var hasBegin: Bool { _message.pointee.has_begin != 0 }
+        @inlinable public var hasBegin: Bool { _content.message.pointee.has_begin != 0 }
         /// Forgets `begin`; it then reads as its default.
-        public mutating func clearBegin() { _mutableFields().pointee.has_begin = 0 }
+        @inlinable public mutating func clearBegin() { _mutableFields().pointee.has_begin = 0 }
 
         /// Identifies the ending offset in bytes in the generated code that
         /// relates to the identified object. The end offset should be one past
         /// the last relevant byte (so the length of the text = end - begin).
-        public var end: Int32 {
-            get { _message.pointee.has_end != 0 ? _message.pointee.end : 0 }
+        @inlinable public var end: Int32 {
+            get { _content.message.pointee.has_end != 0 ? _content.message.pointee.end : 0 }
             set {
                 let fields = _mutableFields()
                 fields.pointee.has_end = 1
@@ -3807,12 +3935,12 @@ public struct Google_Protobuf_GeneratedCodeInfo: LifelineSwiftProtobufCompatibil
             }
         }
         /// Whether `end` is set.
-        public var hasEnd: Bool { _message.pointee.has_end != 0 }
+        @inlinable public var hasEnd: Bool { _content.message.pointee.has_end != 0 }
         /// Forgets `end`; it then reads as its default.
-        public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
+        @inlinable public mutating func clearEnd() { _mutableFields().pointee.has_end = 0 }
 
-        public var semantic: Google_Protobuf_GeneratedCodeInfo.Annotation.Semantic {
-            get { _message.pointee.has_semantic != 0 ? Google_Protobuf_GeneratedCodeInfo.Annotation.Semantic._load(_message.pointee.semantic) : .none }
+        @inlinable public var semantic: Google_Protobuf_GeneratedCodeInfo.Annotation.Semantic {
+            get { _content.message.pointee.has_semantic != 0 ? Google_Protobuf_GeneratedCodeInfo.Annotation.Semantic._load(_content.message.pointee.semantic) : .none }
             set {
                 let fields = _mutableFields()
                 fields.pointee.has_semantic = 1
@@ -3820,13 +3948,13 @@ public struct Google_Protobuf_GeneratedCodeInfo: LifelineSwiftProtobufCompatibil
             }
         }
         /// Whether `semantic` is set.
-        public var hasSemantic: Bool { _message.pointee.has_semantic != 0 }
+        @inlinable public var hasSemantic: Bool { _content.message.pointee.has_semantic != 0 }
         /// Forgets `semantic`; it then reads as its default.
-        public mutating func clearSemantic() { _mutableFields().pointee.has_semantic = 0 }
+        @inlinable public mutating func clearSemantic() { _mutableFields().pointee.has_semantic = 0 }
 
         /// Represents the identified object's effect on the element in the original
         /// .proto file.
-        public enum Semantic: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+        @frozen public enum Semantic: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
             /// There is no effect or the effect is indescribable.
             case none // = 0
             /// The element is set or otherwise mutated.
@@ -3834,9 +3962,9 @@ public struct Google_Protobuf_GeneratedCodeInfo: LifelineSwiftProtobufCompatibil
             /// An alias to the element is returned.
             case alias // = 2
 
-            public init() { self = .none }
+            @inlinable public init() { self = .none }
 
-            public init?(rawValue: Int) {
+            @inlinable public init?(rawValue: Int) {
                 switch rawValue {
                 case 0: self = .none
                 case 1: self = .set
@@ -3845,7 +3973,7 @@ public struct Google_Protobuf_GeneratedCodeInfo: LifelineSwiftProtobufCompatibil
                 }
             }
 
-            public var rawValue: Int {
+            @inlinable public var rawValue: Int {
                 switch self {
                 case .none: 0
                 case .set: 1
@@ -3857,18 +3985,26 @@ public struct Google_Protobuf_GeneratedCodeInfo: LifelineSwiftProtobufCompatibil
         }
 
         public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__GeneratedCodeInfo__AnnotationX1246aeb4
-        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__generated_code_info__annotation_x1246aeb4__get_table() }
-        public var _message: LifelineMessages._MessageReference<_Fields>
-        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        public init() { _message = Self._emptyMessage }
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__generated_code_info__annotation_x1246aeb4__get_table() }
+        public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+            get { _content.settled }
+            _modify { yield &_content.settled }
+        }
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public typealias _Fields = CLifelineDescriptorTypes.Google__Protobuf__GeneratedCodeInfo
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__generated_code_info__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__generated_code_info__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 

@@ -13,12 +13,16 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 ///     service Foo {
 ///       rpc Bar(google.protobuf.Empty) returns (google.protobuf.Empty);
 ///     }
-public struct Google_Protobuf_Empty: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_Empty: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Empty
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__empty__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__empty__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 

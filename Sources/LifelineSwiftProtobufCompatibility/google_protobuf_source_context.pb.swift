@@ -8,23 +8,27 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 
 /// `SourceContext` represents information about the source of a
 /// protobuf element, like the file in which it is defined.
-public struct Google_Protobuf_SourceContext: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_SourceContext: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// The path-qualified name of the .proto file that contained the associated
     /// protobuf element.  For example: `"google/protobuf/source_context.proto"`.
-    public var fileName: String {
-        get { _message.string(_message.pointee.file_name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+    @inlinable public var fileName: String {
+        get { _content.message.string(_content.message.pointee.file_name) }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `fileName`, without a copy.
-    public func withFileNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.file_name, body)
+    @inlinable public func withFileNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _content.message.withUTF8Span(_content.message.pointee.file_name, body)
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__SourceContext
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__source_context__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__source_context__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 

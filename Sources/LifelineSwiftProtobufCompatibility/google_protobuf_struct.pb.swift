@@ -10,22 +10,22 @@ private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4
 /// `Value` type union.
 ///
 ///  The JSON representation for `NullValue` is JSON `null`.
-public enum Google_Protobuf_NullValue: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+@frozen public enum Google_Protobuf_NullValue: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
     /// Null value.
     case nullValue // = 0
     /// A number that the .proto file does not declare.
     case UNRECOGNIZED(Int)
 
-    public init() { self = .nullValue }
+    @inlinable public init() { self = .nullValue }
 
-    public init?(rawValue: Int) {
+    @inlinable public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .nullValue
         default: self = .UNRECOGNIZED(rawValue)
         }
     }
 
-    public var rawValue: Int {
+    @inlinable public var rawValue: Int {
         switch self {
         case .nullValue: 0
         case .UNRECOGNIZED(let rawValue): rawValue
@@ -43,26 +43,30 @@ public enum Google_Protobuf_NullValue: LifelineSwiftProtobufCompatibility.SwiftP
 /// with the proto support for the language.
 ///
 /// The JSON representation for `Struct` is JSON object.
-public struct Google_Protobuf_Struct: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_Struct: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Unordered map of dynamically typed values.
-    public var fields: [String: Google_Protobuf_Value] {
-        get { _message[dictionary: 0, of: Self._table] }
-        set { _message[dictionary: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 0, of: Self._table] }
+    @inlinable public var fields: [String: Google_Protobuf_Value] {
+        get { _content[dictionary: 0, of: Self._table] }
+        set { _content[dictionary: 0, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 0, of: Self._table] }
     }
     /// Unordered map of dynamically typed values.
-    public var fieldsField: LifelineMessages.MapField<String, Google_Protobuf_Value> {
+    @inlinable public var fieldsField: LifelineMessages.MapField<String, Google_Protobuf_Value> {
         _read { yield LifelineMessages.MapField<String, Google_Protobuf_Value>(_in: _message, entries: _message.pointee.fields, count: _message.pointee.n_fields) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Struct
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__struct__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__struct__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// `Value` represents a dynamically typed value which can be either
@@ -71,72 +75,72 @@ public struct Google_Protobuf_Struct: LifelineSwiftProtobufCompatibility.SwiftPr
 /// variants. Absence of any variant indicates an error.
 ///
 /// The JSON representation for `Value` is JSON value.
-public struct Google_Protobuf_Value: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_Value: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Represents a null value.
-    public var nullValue: Google_Protobuf_NullValue {
-        get { _message.pointee.kind_case.rawValue == 1 ? Google_Protobuf_NullValue._load(_message.pointee.null_value) : .nullValue }
+    @inlinable public var nullValue: Google_Protobuf_NullValue {
+        get { _content.message.pointee.kind_case.rawValue == 1 ? Google_Protobuf_NullValue._load(_content.message.pointee.null_value) : .nullValue }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.kind_case.rawValue = 1
             fields.pointee.null_value = newValue._cValue
         }
     }
 
     /// Represents a double value.
-    public var numberValue: Double {
-        get { _message.pointee.kind_case.rawValue == 2 ? _message.pointee.number_value : 0 }
+    @inlinable public var numberValue: Double {
+        get { _content.message.pointee.kind_case.rawValue == 2 ? _content.message.pointee.number_value : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.kind_case.rawValue = 2
             fields.pointee.number_value = newValue
         }
     }
 
     /// Represents a string value.
-    public var stringValue: String {
-        get { _message.pointee.kind_case.rawValue == 3 ? _message.string(_message.pointee.string_value) : "" }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+    @inlinable public var stringValue: String {
+        get { _content.message.pointee.kind_case.rawValue == 3 ? _content.message.string(_content.message.pointee.string_value) : "" }
+        set { _content.presence.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `stringValue`, without a copy.
-    public func withStringValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.kind_case.rawValue == 3 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.string_value, body)
+    @inlinable public func withStringValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.kind_case.rawValue == 3 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.string_value, body)
     }
 
     /// Represents a boolean value.
-    public var boolValue: Bool {
-        get { _message.pointee.kind_case.rawValue == 4 ? _message.pointee.bool_value != 0 : false }
+    @inlinable public var boolValue: Bool {
+        get { _content.message.pointee.kind_case.rawValue == 4 ? _content.message.pointee.bool_value != 0 : false }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.kind_case.rawValue = 4
             fields.pointee.bool_value = newValue ? 1 : 0
         }
     }
 
     /// Represents a structured value.
-    public var structValue: Google_Protobuf_Struct {
-        _read { yield Google_Protobuf_Struct(_reading: _message.pointee.kind_case.rawValue == 5 ? _message.pointee.struct_value : nil, in: _message) }
-        set { _message[message: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
+    @inlinable public var structValue: Google_Protobuf_Struct {
+        get { _content.submessage(_content.message.pointee.kind_case.rawValue == 5 ? _content.message.pointee.struct_value : nil, at: 4) }
+        set { _content[message: 4, of: Self._table] = newValue }
+        _modify { yield &_content[message: 4, of: Self._table] }
     }
 
     /// Represents a repeated `Value`.
-    public var listValue: Google_Protobuf_ListValue {
-        _read { yield Google_Protobuf_ListValue(_reading: _message.pointee.kind_case.rawValue == 6 ? _message.pointee.list_value : nil, in: _message) }
-        set { _message[message: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 5, of: Self._table] }
+    @inlinable public var listValue: Google_Protobuf_ListValue {
+        get { _content.submessage(_content.message.pointee.kind_case.rawValue == 6 ? _content.message.pointee.list_value : nil, at: 5) }
+        set { _content[message: 5, of: Self._table] = newValue }
+        _modify { yield &_content[message: 5, of: Self._table] }
     }
 
     /// The kind of value.
-    public var kind: OneOf_Kind? {
+    @inlinable public var kind: OneOf_Kind? {
         get {
-            switch _message.pointee.kind_case.rawValue {
+            switch _content.message.pointee.kind_case.rawValue {
             case 1: .nullValue(self.nullValue)
             case 2: .numberValue(self.numberValue)
             case 3: .stringValue(self.stringValue)
             case 4: .boolValue(self.boolValue)
-            case 5: .structValue(Google_Protobuf_Struct(_reading: _message.pointee.struct_value, in: _message))
-            case 6: .listValue(Google_Protobuf_ListValue(_reading: _message.pointee.list_value, in: _message))
+            case 5: .structValue(_content.submessage(_content.message.pointee.struct_value, at: 4) as Google_Protobuf_Struct)
+            case 6: .listValue(_content.submessage(_content.message.pointee.list_value, at: 5) as Google_Protobuf_ListValue)
             default: nil
             }
         }
@@ -148,13 +152,13 @@ public struct Google_Protobuf_Value: LifelineSwiftProtobufCompatibility.SwiftPro
             case .boolValue(let value)?: self.boolValue = value
             case .structValue(let value)?: self.structValue = value
             case .listValue(let value)?: self.listValue = value
-            case nil: _mutableFields().pointee.kind_case.rawValue = 0
+            case nil: _content.presence.mutableFields(as: Self._table).pointee.kind_case.rawValue = 0
             }
         }
     }
 
     /// What `kind` can hold.
-    public enum OneOf_Kind: Hashable, Sendable {
+    @frozen public enum OneOf_Kind: Hashable, Sendable {
         /// Represents a null value.
         case nullValue(Google_Protobuf_NullValue)
         /// Represents a double value.
@@ -170,35 +174,43 @@ public struct Google_Protobuf_Value: LifelineSwiftProtobufCompatibility.SwiftPro
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Value
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__value__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__value__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// `ListValue` is a wrapper around a repeated field of values.
 ///
 /// The JSON representation for `ListValue` is JSON array.
-public struct Google_Protobuf_ListValue: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_ListValue: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Repeated field of dynamically typed values.
-    public var values: [Google_Protobuf_Value] {
-        get { _message[array: 0, of: Self._table] }
-        set { _message[array: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 0, of: Self._table] }
+    @inlinable public var values: [Google_Protobuf_Value] {
+        get { _content[array: 0, of: Self._table] }
+        set { _content[array: 0, of: Self._table] = newValue }
+        _modify { yield &_content[array: 0, of: Self._table] }
     }
     /// Repeated field of dynamically typed values.
-    public var valuesField: LifelineMessages.RepeatedField<Google_Protobuf_Value> {
+    @inlinable public var valuesField: LifelineMessages.RepeatedField<Google_Protobuf_Value> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Value>(_in: _message, _message.pointee.values, count: _message.pointee.n_values) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__ListValue
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__list_value__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__list_value__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 

@@ -7,7 +7,7 @@ public import LifelineMessages
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
 /// The syntax in which a protocol buffer element is defined.
-public enum Google_Protobuf_Syntax: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+@frozen public enum Google_Protobuf_Syntax: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
     /// Syntax `proto2`.
     case proto2 // = 0
     /// Syntax `proto3`.
@@ -15,9 +15,9 @@ public enum Google_Protobuf_Syntax: LifelineSwiftProtobufCompatibility.SwiftProt
     /// A number that the .proto file does not declare.
     case UNRECOGNIZED(Int)
 
-    public init() { self = .proto2 }
+    @inlinable public init() { self = .proto2 }
 
-    public init?(rawValue: Int) {
+    @inlinable public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .proto2
         case 1: self = .proto3
@@ -25,7 +25,7 @@ public enum Google_Protobuf_Syntax: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
 
-    public var rawValue: Int {
+    @inlinable public var rawValue: Int {
         switch self {
         case .proto2: 0
         case .proto3: 1
@@ -37,170 +37,174 @@ public enum Google_Protobuf_Syntax: LifelineSwiftProtobufCompatibility.SwiftProt
 }
 
 /// A protocol buffer message type.
-public struct Google_Protobuf_Type: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_Type: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// The fully qualified message name.
-    public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+    @inlinable public var name: String {
+        get { _content.message.string(_content.message.pointee.name) }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// The list of fields.
-    public var fields: [Google_Protobuf_Field] {
-        get { _message[array: 1, of: Self._table] }
-        set { _message[array: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 1, of: Self._table] }
+    @inlinable public var fields: [Google_Protobuf_Field] {
+        get { _content[array: 1, of: Self._table] }
+        set { _content[array: 1, of: Self._table] = newValue }
+        _modify { yield &_content[array: 1, of: Self._table] }
     }
     /// The list of fields.
-    public var fieldsField: LifelineMessages.RepeatedField<Google_Protobuf_Field> {
+    @inlinable public var fieldsField: LifelineMessages.RepeatedField<Google_Protobuf_Field> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Field>(_in: _message, _message.pointee.fields, count: _message.pointee.n_fields) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     /// The list of types appearing in `oneof` definitions in this type.
-    public var oneofs: [String] {
-        get { _message[array: 2, of: Self._table] }
-        set { _message[array: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 2, of: Self._table] }
+    @inlinable public var oneofs: [String] {
+        get { _content[array: 2, of: Self._table] }
+        set { _content[array: 2, of: Self._table] = newValue }
+        _modify { yield &_content[array: 2, of: Self._table] }
     }
     /// The list of types appearing in `oneof` definitions in this type.
-    public var oneofsField: LifelineMessages.RepeatedField<String> {
+    @inlinable public var oneofsField: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.oneofs, count: _message.pointee.n_oneofs) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     /// The protocol buffer options.
-    public var options: [Google_Protobuf_Option] {
-        get { _message[array: 3, of: Self._table] }
-        set { _message[array: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 3, of: Self._table] }
+    @inlinable public var options: [Google_Protobuf_Option] {
+        get { _content[array: 3, of: Self._table] }
+        set { _content[array: 3, of: Self._table] = newValue }
+        _modify { yield &_content[array: 3, of: Self._table] }
     }
     /// The protocol buffer options.
-    public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
+    @inlinable public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
     /// The source context.
-    public var sourceContext: Google_Protobuf_SourceContext {
-        _read { yield Google_Protobuf_SourceContext(_reading: _message.pointee.source_context, in: _message) }
-        set { _message[message: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 4, of: Self._table] }
+    @inlinable public var sourceContext: Google_Protobuf_SourceContext {
+        get { _content.submessage(_content.message.pointee.source_context, at: 4) }
+        set { _content[message: 4, of: Self._table] = newValue }
+        _modify { yield &_content[message: 4, of: Self._table] }
     }
     /// Whether `sourceContext` is set.
-    public var hasSourceContext: Bool { _message.pointee.source_context != nil }
+    @inlinable public var hasSourceContext: Bool { _content.message.pointee.source_context != nil }
     /// Forgets `sourceContext`; it then reads as its default.
-    public mutating func clearSourceContext() { _mutableFields().pointee.source_context = nil }
+    @inlinable public mutating func clearSourceContext() { _content.presence.mutableFields(as: Self._table).pointee.source_context = nil }
 
     /// The source syntax.
-    public var syntax: Google_Protobuf_Syntax {
-        get { Google_Protobuf_Syntax._load(_message.pointee.syntax) }
+    @inlinable public var syntax: Google_Protobuf_Syntax {
+        get { Google_Protobuf_Syntax._load(_content.message.pointee.syntax) }
         set { _mutableFields().pointee.syntax = newValue._cValue }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Type
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__type__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__type__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// A single field of a message type.
-public struct Google_Protobuf_Field: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_Field: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// The field type.
-    public var kind: Google_Protobuf_Field.Kind {
-        get { Google_Protobuf_Field.Kind._load(_message.pointee.kind) }
+    @inlinable public var kind: Google_Protobuf_Field.Kind {
+        get { Google_Protobuf_Field.Kind._load(_content.message.pointee.kind) }
         set { _mutableFields().pointee.kind = newValue._cValue }
     }
 
     /// The field cardinality.
-    public var cardinality: Google_Protobuf_Field.Cardinality {
-        get { Google_Protobuf_Field.Cardinality._load(_message.pointee.cardinality) }
+    @inlinable public var cardinality: Google_Protobuf_Field.Cardinality {
+        get { Google_Protobuf_Field.Cardinality._load(_content.message.pointee.cardinality) }
         set { _mutableFields().pointee.cardinality = newValue._cValue }
     }
 
     /// The field number.
-    public var number: Int32 {
-        get { _message.pointee.number }
+    @inlinable public var number: Int32 {
+        get { _content.message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     /// The field name.
-    public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 3, of: Self._table) }
+    @inlinable public var name: String {
+        get { _content.message.string(_content.message.pointee.name) }
+        set { _content.message.assign(newValue, to: 3, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// The field type URL, without the scheme, for message or enumeration
     /// types. Example: `"type.googleapis.com/google.protobuf.Timestamp"`.
-    public var typeURL: String {
-        get { _message.string(_message.pointee.type_url) }
-        set { _message.assign(newValue, to: 4, of: Self._table) }
+    @inlinable public var typeURL: String {
+        get { _content.message.string(_content.message.pointee.type_url) }
+        set { _content.message.assign(newValue, to: 4, of: Self._table) }
     }
     /// Calls `body` with the text of `typeURL`, without a copy.
-    public func withTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.type_url, body)
+    @inlinable public func withTypeURLUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _content.message.withUTF8Span(_content.message.pointee.type_url, body)
     }
 
     /// The index of the field type in `Type.oneofs`, for message or enumeration
     /// types. The first type has index 1; zero means the type is not in the list.
-    public var oneofIndex: Int32 {
-        get { _message.pointee.oneof_index }
+    @inlinable public var oneofIndex: Int32 {
+        get { _content.message.pointee.oneof_index }
         set { _mutableFields().pointee.oneof_index = newValue }
     }
 
     /// Whether to use alternative packed wire representation.
-    public var packed: Bool {
-        get { _message.pointee.packed != 0 }
+    @inlinable public var packed: Bool {
+        get { _content.message.pointee.packed != 0 }
         set { _mutableFields().pointee.packed = newValue ? 1 : 0 }
     }
 
     /// The protocol buffer options.
-    public var options: [Google_Protobuf_Option] {
-        get { _message[array: 7, of: Self._table] }
-        set { _message[array: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 7, of: Self._table] }
+    @inlinable public var options: [Google_Protobuf_Option] {
+        get { _content[array: 7, of: Self._table] }
+        set { _content[array: 7, of: Self._table] = newValue }
+        _modify { yield &_content[array: 7, of: Self._table] }
     }
     /// The protocol buffer options.
-    public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
+    @inlinable public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
         set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
     /// The field JSON name.
-    public var jsonName: String {
-        get { _message.string(_message.pointee.json_name) }
-        set { _message.assign(newValue, to: 8, of: Self._table) }
+    @inlinable public var jsonName: String {
+        get { _content.message.string(_content.message.pointee.json_name) }
+        set { _content.message.assign(newValue, to: 8, of: Self._table) }
     }
     /// Calls `body` with the text of `jsonName`, without a copy.
-    public func withJsonNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.json_name, body)
+    @inlinable public func withJsonNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _content.message.withUTF8Span(_content.message.pointee.json_name, body)
     }
 
     /// The string value of the default value of this field. Proto2 syntax only.
-    public var defaultValue: String {
-        get { _message.string(_message.pointee.default_value) }
-        set { _message.assign(newValue, to: 9, of: Self._table) }
+    @inlinable public var defaultValue: String {
+        get { _content.message.string(_content.message.pointee.default_value) }
+        set { _content.message.assign(newValue, to: 9, of: Self._table) }
     }
     /// Calls `body` with the text of `defaultValue`, without a copy.
-    public func withDefaultValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.default_value, body)
+    @inlinable public func withDefaultValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _content.message.withUTF8Span(_content.message.pointee.default_value, body)
     }
 
     /// Basic field types.
-    public enum Kind: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    @frozen public enum Kind: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         /// Field type unknown.
         case typeUnknown // = 0
         /// Field type double.
@@ -242,9 +246,9 @@ public struct Google_Protobuf_Field: LifelineSwiftProtobufCompatibility.SwiftPro
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        public init() { self = .typeUnknown }
+        @inlinable public init() { self = .typeUnknown }
 
-        public init?(rawValue: Int) {
+        @inlinable public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .typeUnknown
             case 1: self = .typeDouble
@@ -269,7 +273,7 @@ public struct Google_Protobuf_Field: LifelineSwiftProtobufCompatibility.SwiftPro
             }
         }
 
-        public var rawValue: Int {
+        @inlinable public var rawValue: Int {
             switch self {
             case .typeUnknown: 0
             case .typeDouble: 1
@@ -298,7 +302,7 @@ public struct Google_Protobuf_Field: LifelineSwiftProtobufCompatibility.SwiftPro
     }
 
     /// Whether a field is optional, required, or repeated.
-    public enum Cardinality: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+    @frozen public enum Cardinality: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
         /// For fields with unknown cardinality.
         case unknown // = 0
         /// For optional fields.
@@ -310,9 +314,9 @@ public struct Google_Protobuf_Field: LifelineSwiftProtobufCompatibility.SwiftPro
         /// A number that the .proto file does not declare.
         case UNRECOGNIZED(Int)
 
-        public init() { self = .unknown }
+        @inlinable public init() { self = .unknown }
 
-        public init?(rawValue: Int) {
+        @inlinable public init?(rawValue: Int) {
             switch rawValue {
             case 0: self = .unknown
             case 1: self = .optional
@@ -322,7 +326,7 @@ public struct Google_Protobuf_Field: LifelineSwiftProtobufCompatibility.SwiftPro
             }
         }
 
-        public var rawValue: Int {
+        @inlinable public var rawValue: Int {
             switch self {
             case .unknown: 0
             case .optional: 1
@@ -336,150 +340,166 @@ public struct Google_Protobuf_Field: LifelineSwiftProtobufCompatibility.SwiftPro
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Field
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__field__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Enum type definition.
-public struct Google_Protobuf_Enum: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_Enum: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Enum type name.
-    public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+    @inlinable public var name: String {
+        get { _content.message.string(_content.message.pointee.name) }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// Enum value definitions.
-    public var enumvalue: [Google_Protobuf_EnumValue] {
-        get { _message[array: 1, of: Self._table] }
-        set { _message[array: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 1, of: Self._table] }
+    @inlinable public var enumvalue: [Google_Protobuf_EnumValue] {
+        get { _content[array: 1, of: Self._table] }
+        set { _content[array: 1, of: Self._table] = newValue }
+        _modify { yield &_content[array: 1, of: Self._table] }
     }
     /// Enum value definitions.
-    public var enumvalueField: LifelineMessages.RepeatedField<Google_Protobuf_EnumValue> {
+    @inlinable public var enumvalueField: LifelineMessages.RepeatedField<Google_Protobuf_EnumValue> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_EnumValue>(_in: _message, _message.pointee.enumvalue, count: _message.pointee.n_enumvalue) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
     /// Protocol buffer options.
-    public var options: [Google_Protobuf_Option] {
-        get { _message[array: 2, of: Self._table] }
-        set { _message[array: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 2, of: Self._table] }
+    @inlinable public var options: [Google_Protobuf_Option] {
+        get { _content[array: 2, of: Self._table] }
+        set { _content[array: 2, of: Self._table] = newValue }
+        _modify { yield &_content[array: 2, of: Self._table] }
     }
     /// Protocol buffer options.
-    public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
+    @inlinable public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     /// The source context.
-    public var sourceContext: Google_Protobuf_SourceContext {
-        _read { yield Google_Protobuf_SourceContext(_reading: _message.pointee.source_context, in: _message) }
-        set { _message[message: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 3, of: Self._table] }
+    @inlinable public var sourceContext: Google_Protobuf_SourceContext {
+        get { _content.submessage(_content.message.pointee.source_context, at: 3) }
+        set { _content[message: 3, of: Self._table] = newValue }
+        _modify { yield &_content[message: 3, of: Self._table] }
     }
     /// Whether `sourceContext` is set.
-    public var hasSourceContext: Bool { _message.pointee.source_context != nil }
+    @inlinable public var hasSourceContext: Bool { _content.message.pointee.source_context != nil }
     /// Forgets `sourceContext`; it then reads as its default.
-    public mutating func clearSourceContext() { _mutableFields().pointee.source_context = nil }
+    @inlinable public mutating func clearSourceContext() { _content.presence.mutableFields(as: Self._table).pointee.source_context = nil }
 
     /// The source syntax.
-    public var syntax: Google_Protobuf_Syntax {
-        get { Google_Protobuf_Syntax._load(_message.pointee.syntax) }
+    @inlinable public var syntax: Google_Protobuf_Syntax {
+        get { Google_Protobuf_Syntax._load(_content.message.pointee.syntax) }
         set { _mutableFields().pointee.syntax = newValue._cValue }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Enum
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Enum value definition.
-public struct Google_Protobuf_EnumValue: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_EnumValue: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// Enum value name.
-    public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+    @inlinable public var name: String {
+        get { _content.message.string(_content.message.pointee.name) }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// Enum value number.
-    public var number: Int32 {
-        get { _message.pointee.number }
+    @inlinable public var number: Int32 {
+        get { _content.message.pointee.number }
         set { _mutableFields().pointee.number = newValue }
     }
 
     /// Protocol buffer options.
-    public var options: [Google_Protobuf_Option] {
-        get { _message[array: 2, of: Self._table] }
-        set { _message[array: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 2, of: Self._table] }
+    @inlinable public var options: [Google_Protobuf_Option] {
+        get { _content[array: 2, of: Self._table] }
+        set { _content[array: 2, of: Self._table] = newValue }
+        _modify { yield &_content[array: 2, of: Self._table] }
     }
     /// Protocol buffer options.
-    public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
+    @inlinable public var optionsField: LifelineMessages.RepeatedField<Google_Protobuf_Option> {
         _read { yield LifelineMessages.RepeatedField<Google_Protobuf_Option>(_in: _message, _message.pointee.options, count: _message.pointee.n_options) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__EnumValue
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_value__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__enum_value__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// A protocol buffer option, which can be attached to a message, field,
 /// enumeration, etc.
-public struct Google_Protobuf_Option: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Google_Protobuf_Option: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     /// The option's name. For protobuf built-in options (options defined in
     /// descriptor.proto), this is the short name. For example, `"map_entry"`.
     /// For custom options, it should be the fully-qualified name. For example,
     /// `"google.api.http"`.
-    public var name: String {
-        get { _message.string(_message.pointee.name) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+    @inlinable public var name: String {
+        get { _content.message.string(_content.message.pointee.name) }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Calls `body` with the text of `name`, without a copy.
-    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.name, body)
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
     /// The option's value packed in an Any message. If the value is a primitive,
     /// the corresponding wrapper type defined in google/protobuf/wrappers.proto
     /// should be used. If the value is an enum, it should be stored as an int32
     /// value using the google.protobuf.Int32Value type.
-    public var value: Google_Protobuf_Any {
-        _read { yield Google_Protobuf_Any(_reading: _message.pointee.value, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+    @inlinable public var value: Google_Protobuf_Any {
+        get { _content.submessage(_content.message.pointee.value, at: 1) }
+        set { _content[message: 1, of: Self._table] = newValue }
+        _modify { yield &_content[message: 1, of: Self._table] }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.value != nil }
+    @inlinable public var hasValue: Bool { _content.message.pointee.value != nil }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.value = nil }
+    @inlinable public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
     public typealias _Fields = CLifelineWellKnownTypes.Google__Protobuf__Option
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__option__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { google__protobuf__option__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 

@@ -8,13 +8,13 @@ public import LifelineSwiftProtobufCompatibility
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-public enum Test_Proto2_Size: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+@frozen public enum Test_Proto2_Size: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
     case small // = 3
     case large // = 7
 
-    public init() { self = .small }
+    @inlinable public init() { self = .small }
 
-    public init?(rawValue: Int) {
+    @inlinable public init?(rawValue: Int) {
         switch rawValue {
         case 3: self = .small
         case 7: self = .large
@@ -22,7 +22,7 @@ public enum Test_Proto2_Size: LifelineSwiftProtobufCompatibility.SwiftProtobufEn
         }
     }
 
-    public var rawValue: Int {
+    @inlinable public var rawValue: Int {
         switch self {
         case .small: 3
         case .large: 7
@@ -32,9 +32,9 @@ public enum Test_Proto2_Size: LifelineSwiftProtobufCompatibility.SwiftProtobufEn
     public static let allCases: [Self] = [.small, .large]
 }
 
-public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var aDouble: Double {
-        get { _message.pointee.has_a_double != 0 ? _message.pointee.a_double : -1.5e+300 }
+@frozen public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var aDouble: Double {
+        get { _content.message.pointee.has_a_double != 0 ? _content.message.pointee.a_double : -1.5e+300 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_double = 1
@@ -42,12 +42,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `aDouble` is set.
-    public var hasADouble: Bool { _message.pointee.has_a_double != 0 }
+    @inlinable public var hasADouble: Bool { _content.message.pointee.has_a_double != 0 }
     /// Forgets `aDouble`; it then reads as its default.
-    public mutating func clearADouble() { _mutableFields().pointee.has_a_double = 0 }
+    @inlinable public mutating func clearADouble() { _mutableFields().pointee.has_a_double = 0 }
 
-    public var doubleInfinity: Double {
-        get { _message.pointee.has_double_infinity != 0 ? _message.pointee.double_infinity : .infinity }
+    @inlinable public var doubleInfinity: Double {
+        get { _content.message.pointee.has_double_infinity != 0 ? _content.message.pointee.double_infinity : .infinity }
         set {
             let fields = _mutableFields()
             fields.pointee.has_double_infinity = 1
@@ -55,12 +55,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `doubleInfinity` is set.
-    public var hasDoubleInfinity: Bool { _message.pointee.has_double_infinity != 0 }
+    @inlinable public var hasDoubleInfinity: Bool { _content.message.pointee.has_double_infinity != 0 }
     /// Forgets `doubleInfinity`; it then reads as its default.
-    public mutating func clearDoubleInfinity() { _mutableFields().pointee.has_double_infinity = 0 }
+    @inlinable public mutating func clearDoubleInfinity() { _mutableFields().pointee.has_double_infinity = 0 }
 
-    public var doubleNegativeInfinity: Double {
-        get { _message.pointee.has_double_negative_infinity != 0 ? _message.pointee.double_negative_infinity : -.infinity }
+    @inlinable public var doubleNegativeInfinity: Double {
+        get { _content.message.pointee.has_double_negative_infinity != 0 ? _content.message.pointee.double_negative_infinity : -.infinity }
         set {
             let fields = _mutableFields()
             fields.pointee.has_double_negative_infinity = 1
@@ -68,12 +68,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `doubleNegativeInfinity` is set.
-    public var hasDoubleNegativeInfinity: Bool { _message.pointee.has_double_negative_infinity != 0 }
+    @inlinable public var hasDoubleNegativeInfinity: Bool { _content.message.pointee.has_double_negative_infinity != 0 }
     /// Forgets `doubleNegativeInfinity`; it then reads as its default.
-    public mutating func clearDoubleNegativeInfinity() { _mutableFields().pointee.has_double_negative_infinity = 0 }
+    @inlinable public mutating func clearDoubleNegativeInfinity() { _mutableFields().pointee.has_double_negative_infinity = 0 }
 
-    public var doubleNan: Double {
-        get { _message.pointee.has_double_nan != 0 ? _message.pointee.double_nan : .nan }
+    @inlinable public var doubleNan: Double {
+        get { _content.message.pointee.has_double_nan != 0 ? _content.message.pointee.double_nan : .nan }
         set {
             let fields = _mutableFields()
             fields.pointee.has_double_nan = 1
@@ -81,12 +81,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `doubleNan` is set.
-    public var hasDoubleNan: Bool { _message.pointee.has_double_nan != 0 }
+    @inlinable public var hasDoubleNan: Bool { _content.message.pointee.has_double_nan != 0 }
     /// Forgets `doubleNan`; it then reads as its default.
-    public mutating func clearDoubleNan() { _mutableFields().pointee.has_double_nan = 0 }
+    @inlinable public mutating func clearDoubleNan() { _mutableFields().pointee.has_double_nan = 0 }
 
-    public var doubleTiny: Double {
-        get { _message.pointee.has_double_tiny != 0 ? _message.pointee.double_tiny : Double(bitPattern: 1) }
+    @inlinable public var doubleTiny: Double {
+        get { _content.message.pointee.has_double_tiny != 0 ? _content.message.pointee.double_tiny : Double(bitPattern: 1) }
         set {
             let fields = _mutableFields()
             fields.pointee.has_double_tiny = 1
@@ -94,12 +94,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `doubleTiny` is set.
-    public var hasDoubleTiny: Bool { _message.pointee.has_double_tiny != 0 }
+    @inlinable public var hasDoubleTiny: Bool { _content.message.pointee.has_double_tiny != 0 }
     /// Forgets `doubleTiny`; it then reads as its default.
-    public mutating func clearDoubleTiny() { _mutableFields().pointee.has_double_tiny = 0 }
+    @inlinable public mutating func clearDoubleTiny() { _mutableFields().pointee.has_double_tiny = 0 }
 
-    public var doubleNegativeZero: Double {
-        get { _message.pointee.has_double_negative_zero != 0 ? _message.pointee.double_negative_zero : -0.0 }
+    @inlinable public var doubleNegativeZero: Double {
+        get { _content.message.pointee.has_double_negative_zero != 0 ? _content.message.pointee.double_negative_zero : -0.0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_double_negative_zero = 1
@@ -107,12 +107,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `doubleNegativeZero` is set.
-    public var hasDoubleNegativeZero: Bool { _message.pointee.has_double_negative_zero != 0 }
+    @inlinable public var hasDoubleNegativeZero: Bool { _content.message.pointee.has_double_negative_zero != 0 }
     /// Forgets `doubleNegativeZero`; it then reads as its default.
-    public mutating func clearDoubleNegativeZero() { _mutableFields().pointee.has_double_negative_zero = 0 }
+    @inlinable public mutating func clearDoubleNegativeZero() { _mutableFields().pointee.has_double_negative_zero = 0 }
 
-    public var doubleWhole: Double {
-        get { _message.pointee.has_double_whole != 0 ? _message.pointee.double_whole : 3 }
+    @inlinable public var doubleWhole: Double {
+        get { _content.message.pointee.has_double_whole != 0 ? _content.message.pointee.double_whole : 3 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_double_whole = 1
@@ -120,12 +120,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `doubleWhole` is set.
-    public var hasDoubleWhole: Bool { _message.pointee.has_double_whole != 0 }
+    @inlinable public var hasDoubleWhole: Bool { _content.message.pointee.has_double_whole != 0 }
     /// Forgets `doubleWhole`; it then reads as its default.
-    public mutating func clearDoubleWhole() { _mutableFields().pointee.has_double_whole = 0 }
+    @inlinable public mutating func clearDoubleWhole() { _mutableFields().pointee.has_double_whole = 0 }
 
-    public var aFloat: Float {
-        get { _message.pointee.has_a_float != 0 ? _message.pointee.a_float : 0.1 }
+    @inlinable public var aFloat: Float {
+        get { _content.message.pointee.has_a_float != 0 ? _content.message.pointee.a_float : 0.1 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_float = 1
@@ -133,12 +133,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `aFloat` is set.
-    public var hasAFloat: Bool { _message.pointee.has_a_float != 0 }
+    @inlinable public var hasAFloat: Bool { _content.message.pointee.has_a_float != 0 }
     /// Forgets `aFloat`; it then reads as its default.
-    public mutating func clearAFloat() { _mutableFields().pointee.has_a_float = 0 }
+    @inlinable public mutating func clearAFloat() { _mutableFields().pointee.has_a_float = 0 }
 
-    public var floatInfinity: Float {
-        get { _message.pointee.has_float_infinity != 0 ? _message.pointee.float_infinity : .infinity }
+    @inlinable public var floatInfinity: Float {
+        get { _content.message.pointee.has_float_infinity != 0 ? _content.message.pointee.float_infinity : .infinity }
         set {
             let fields = _mutableFields()
             fields.pointee.has_float_infinity = 1
@@ -146,12 +146,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `floatInfinity` is set.
-    public var hasFloatInfinity: Bool { _message.pointee.has_float_infinity != 0 }
+    @inlinable public var hasFloatInfinity: Bool { _content.message.pointee.has_float_infinity != 0 }
     /// Forgets `floatInfinity`; it then reads as its default.
-    public mutating func clearFloatInfinity() { _mutableFields().pointee.has_float_infinity = 0 }
+    @inlinable public mutating func clearFloatInfinity() { _mutableFields().pointee.has_float_infinity = 0 }
 
-    public var floatNegativeInfinity: Float {
-        get { _message.pointee.has_float_negative_infinity != 0 ? _message.pointee.float_negative_infinity : -.infinity }
+    @inlinable public var floatNegativeInfinity: Float {
+        get { _content.message.pointee.has_float_negative_infinity != 0 ? _content.message.pointee.float_negative_infinity : -.infinity }
         set {
             let fields = _mutableFields()
             fields.pointee.has_float_negative_infinity = 1
@@ -159,12 +159,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `floatNegativeInfinity` is set.
-    public var hasFloatNegativeInfinity: Bool { _message.pointee.has_float_negative_infinity != 0 }
+    @inlinable public var hasFloatNegativeInfinity: Bool { _content.message.pointee.has_float_negative_infinity != 0 }
     /// Forgets `floatNegativeInfinity`; it then reads as its default.
-    public mutating func clearFloatNegativeInfinity() { _mutableFields().pointee.has_float_negative_infinity = 0 }
+    @inlinable public mutating func clearFloatNegativeInfinity() { _mutableFields().pointee.has_float_negative_infinity = 0 }
 
-    public var floatNan: Float {
-        get { _message.pointee.has_float_nan != 0 ? _message.pointee.float_nan : .nan }
+    @inlinable public var floatNan: Float {
+        get { _content.message.pointee.has_float_nan != 0 ? _content.message.pointee.float_nan : .nan }
         set {
             let fields = _mutableFields()
             fields.pointee.has_float_nan = 1
@@ -172,12 +172,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `floatNan` is set.
-    public var hasFloatNan: Bool { _message.pointee.has_float_nan != 0 }
+    @inlinable public var hasFloatNan: Bool { _content.message.pointee.has_float_nan != 0 }
     /// Forgets `floatNan`; it then reads as its default.
-    public mutating func clearFloatNan() { _mutableFields().pointee.has_float_nan = 0 }
+    @inlinable public mutating func clearFloatNan() { _mutableFields().pointee.has_float_nan = 0 }
 
-    public var floatTiny: Float {
-        get { _message.pointee.has_float_tiny != 0 ? _message.pointee.float_tiny : Float(bitPattern: 1) }
+    @inlinable public var floatTiny: Float {
+        get { _content.message.pointee.has_float_tiny != 0 ? _content.message.pointee.float_tiny : Float(bitPattern: 1) }
         set {
             let fields = _mutableFields()
             fields.pointee.has_float_tiny = 1
@@ -185,12 +185,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `floatTiny` is set.
-    public var hasFloatTiny: Bool { _message.pointee.has_float_tiny != 0 }
+    @inlinable public var hasFloatTiny: Bool { _content.message.pointee.has_float_tiny != 0 }
     /// Forgets `floatTiny`; it then reads as its default.
-    public mutating func clearFloatTiny() { _mutableFields().pointee.has_float_tiny = 0 }
+    @inlinable public mutating func clearFloatTiny() { _mutableFields().pointee.has_float_tiny = 0 }
 
-    public var floatLargest: Float {
-        get { _message.pointee.has_float_largest != 0 ? _message.pointee.float_largest : 3.40282347e+38 }
+    @inlinable public var floatLargest: Float {
+        get { _content.message.pointee.has_float_largest != 0 ? _content.message.pointee.float_largest : 3.40282347e+38 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_float_largest = 1
@@ -198,12 +198,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `floatLargest` is set.
-    public var hasFloatLargest: Bool { _message.pointee.has_float_largest != 0 }
+    @inlinable public var hasFloatLargest: Bool { _content.message.pointee.has_float_largest != 0 }
     /// Forgets `floatLargest`; it then reads as its default.
-    public mutating func clearFloatLargest() { _mutableFields().pointee.has_float_largest = 0 }
+    @inlinable public mutating func clearFloatLargest() { _mutableFields().pointee.has_float_largest = 0 }
 
-    public var int32Lowest: Int32 {
-        get { _message.pointee.has_int32_lowest != 0 ? _message.pointee.int32_lowest : -2147483648 }
+    @inlinable public var int32Lowest: Int32 {
+        get { _content.message.pointee.has_int32_lowest != 0 ? _content.message.pointee.int32_lowest : -2147483648 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_int32_lowest = 1
@@ -211,12 +211,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `int32Lowest` is set.
-    public var hasInt32Lowest: Bool { _message.pointee.has_int32_lowest != 0 }
+    @inlinable public var hasInt32Lowest: Bool { _content.message.pointee.has_int32_lowest != 0 }
     /// Forgets `int32Lowest`; it then reads as its default.
-    public mutating func clearInt32Lowest() { _mutableFields().pointee.has_int32_lowest = 0 }
+    @inlinable public mutating func clearInt32Lowest() { _mutableFields().pointee.has_int32_lowest = 0 }
 
-    public var int64Lowest: Int64 {
-        get { _message.pointee.has_int64_lowest != 0 ? _message.pointee.int64_lowest : -9223372036854775808 }
+    @inlinable public var int64Lowest: Int64 {
+        get { _content.message.pointee.has_int64_lowest != 0 ? _content.message.pointee.int64_lowest : -9223372036854775808 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_int64_lowest = 1
@@ -224,12 +224,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `int64Lowest` is set.
-    public var hasInt64Lowest: Bool { _message.pointee.has_int64_lowest != 0 }
+    @inlinable public var hasInt64Lowest: Bool { _content.message.pointee.has_int64_lowest != 0 }
     /// Forgets `int64Lowest`; it then reads as its default.
-    public mutating func clearInt64Lowest() { _mutableFields().pointee.has_int64_lowest = 0 }
+    @inlinable public mutating func clearInt64Lowest() { _mutableFields().pointee.has_int64_lowest = 0 }
 
-    public var int64Highest: Int64 {
-        get { _message.pointee.has_int64_highest != 0 ? _message.pointee.int64_highest : 9223372036854775807 }
+    @inlinable public var int64Highest: Int64 {
+        get { _content.message.pointee.has_int64_highest != 0 ? _content.message.pointee.int64_highest : 9223372036854775807 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_int64_highest = 1
@@ -237,12 +237,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `int64Highest` is set.
-    public var hasInt64Highest: Bool { _message.pointee.has_int64_highest != 0 }
+    @inlinable public var hasInt64Highest: Bool { _content.message.pointee.has_int64_highest != 0 }
     /// Forgets `int64Highest`; it then reads as its default.
-    public mutating func clearInt64Highest() { _mutableFields().pointee.has_int64_highest = 0 }
+    @inlinable public mutating func clearInt64Highest() { _mutableFields().pointee.has_int64_highest = 0 }
 
-    public var uint32Highest: UInt32 {
-        get { _message.pointee.has_uint32_highest != 0 ? _message.pointee.uint32_highest : 4294967295 }
+    @inlinable public var uint32Highest: UInt32 {
+        get { _content.message.pointee.has_uint32_highest != 0 ? _content.message.pointee.uint32_highest : 4294967295 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_uint32_highest = 1
@@ -250,12 +250,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `uint32Highest` is set.
-    public var hasUint32Highest: Bool { _message.pointee.has_uint32_highest != 0 }
+    @inlinable public var hasUint32Highest: Bool { _content.message.pointee.has_uint32_highest != 0 }
     /// Forgets `uint32Highest`; it then reads as its default.
-    public mutating func clearUint32Highest() { _mutableFields().pointee.has_uint32_highest = 0 }
+    @inlinable public mutating func clearUint32Highest() { _mutableFields().pointee.has_uint32_highest = 0 }
 
-    public var uint64Highest: UInt64 {
-        get { _message.pointee.has_uint64_highest != 0 ? _message.pointee.uint64_highest : 18446744073709551615 }
+    @inlinable public var uint64Highest: UInt64 {
+        get { _content.message.pointee.has_uint64_highest != 0 ? _content.message.pointee.uint64_highest : 18446744073709551615 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_uint64_highest = 1
@@ -263,12 +263,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `uint64Highest` is set.
-    public var hasUint64Highest: Bool { _message.pointee.has_uint64_highest != 0 }
+    @inlinable public var hasUint64Highest: Bool { _content.message.pointee.has_uint64_highest != 0 }
     /// Forgets `uint64Highest`; it then reads as its default.
-    public mutating func clearUint64Highest() { _mutableFields().pointee.has_uint64_highest = 0 }
+    @inlinable public mutating func clearUint64Highest() { _mutableFields().pointee.has_uint64_highest = 0 }
 
-    public var aSint32: Int32 {
-        get { _message.pointee.has_a_sint32 != 0 ? _message.pointee.a_sint32 : -1 }
+    @inlinable public var aSint32: Int32 {
+        get { _content.message.pointee.has_a_sint32 != 0 ? _content.message.pointee.a_sint32 : -1 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_sint32 = 1
@@ -276,12 +276,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `aSint32` is set.
-    public var hasASint32: Bool { _message.pointee.has_a_sint32 != 0 }
+    @inlinable public var hasASint32: Bool { _content.message.pointee.has_a_sint32 != 0 }
     /// Forgets `aSint32`; it then reads as its default.
-    public mutating func clearASint32() { _mutableFields().pointee.has_a_sint32 = 0 }
+    @inlinable public mutating func clearASint32() { _mutableFields().pointee.has_a_sint32 = 0 }
 
-    public var aSint64: Int64 {
-        get { _message.pointee.has_a_sint64 != 0 ? _message.pointee.a_sint64 : -2 }
+    @inlinable public var aSint64: Int64 {
+        get { _content.message.pointee.has_a_sint64 != 0 ? _content.message.pointee.a_sint64 : -2 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_sint64 = 1
@@ -289,12 +289,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `aSint64` is set.
-    public var hasASint64: Bool { _message.pointee.has_a_sint64 != 0 }
+    @inlinable public var hasASint64: Bool { _content.message.pointee.has_a_sint64 != 0 }
     /// Forgets `aSint64`; it then reads as its default.
-    public mutating func clearASint64() { _mutableFields().pointee.has_a_sint64 = 0 }
+    @inlinable public mutating func clearASint64() { _mutableFields().pointee.has_a_sint64 = 0 }
 
-    public var aFixed32: UInt32 {
-        get { _message.pointee.has_a_fixed32 != 0 ? _message.pointee.a_fixed32 : 8 }
+    @inlinable public var aFixed32: UInt32 {
+        get { _content.message.pointee.has_a_fixed32 != 0 ? _content.message.pointee.a_fixed32 : 8 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_fixed32 = 1
@@ -302,12 +302,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `aFixed32` is set.
-    public var hasAFixed32: Bool { _message.pointee.has_a_fixed32 != 0 }
+    @inlinable public var hasAFixed32: Bool { _content.message.pointee.has_a_fixed32 != 0 }
     /// Forgets `aFixed32`; it then reads as its default.
-    public mutating func clearAFixed32() { _mutableFields().pointee.has_a_fixed32 = 0 }
+    @inlinable public mutating func clearAFixed32() { _mutableFields().pointee.has_a_fixed32 = 0 }
 
-    public var aFixed64: UInt64 {
-        get { _message.pointee.has_a_fixed64 != 0 ? _message.pointee.a_fixed64 : 4 }
+    @inlinable public var aFixed64: UInt64 {
+        get { _content.message.pointee.has_a_fixed64 != 0 ? _content.message.pointee.a_fixed64 : 4 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_fixed64 = 1
@@ -315,12 +315,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `aFixed64` is set.
-    public var hasAFixed64: Bool { _message.pointee.has_a_fixed64 != 0 }
+    @inlinable public var hasAFixed64: Bool { _content.message.pointee.has_a_fixed64 != 0 }
     /// Forgets `aFixed64`; it then reads as its default.
-    public mutating func clearAFixed64() { _mutableFields().pointee.has_a_fixed64 = 0 }
+    @inlinable public mutating func clearAFixed64() { _mutableFields().pointee.has_a_fixed64 = 0 }
 
-    public var aSfixed32: Int32 {
-        get { _message.pointee.has_a_sfixed32 != 0 ? _message.pointee.a_sfixed32 : -5 }
+    @inlinable public var aSfixed32: Int32 {
+        get { _content.message.pointee.has_a_sfixed32 != 0 ? _content.message.pointee.a_sfixed32 : -5 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_sfixed32 = 1
@@ -328,12 +328,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `aSfixed32` is set.
-    public var hasASfixed32: Bool { _message.pointee.has_a_sfixed32 != 0 }
+    @inlinable public var hasASfixed32: Bool { _content.message.pointee.has_a_sfixed32 != 0 }
     /// Forgets `aSfixed32`; it then reads as its default.
-    public mutating func clearASfixed32() { _mutableFields().pointee.has_a_sfixed32 = 0 }
+    @inlinable public mutating func clearASfixed32() { _mutableFields().pointee.has_a_sfixed32 = 0 }
 
-    public var aSfixed64: Int64 {
-        get { _message.pointee.has_a_sfixed64 != 0 ? _message.pointee.a_sfixed64 : -6 }
+    @inlinable public var aSfixed64: Int64 {
+        get { _content.message.pointee.has_a_sfixed64 != 0 ? _content.message.pointee.a_sfixed64 : -6 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_a_sfixed64 = 1
@@ -341,12 +341,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `aSfixed64` is set.
-    public var hasASfixed64: Bool { _message.pointee.has_a_sfixed64 != 0 }
+    @inlinable public var hasASfixed64: Bool { _content.message.pointee.has_a_sfixed64 != 0 }
     /// Forgets `aSfixed64`; it then reads as its default.
-    public mutating func clearASfixed64() { _mutableFields().pointee.has_a_sfixed64 = 0 }
+    @inlinable public mutating func clearASfixed64() { _mutableFields().pointee.has_a_sfixed64 = 0 }
 
-    public var yes: Bool {
-        get { _message.pointee.has_yes != 0 ? _message.pointee.yes != 0 : true }
+    @inlinable public var yes: Bool {
+        get { _content.message.pointee.has_yes != 0 ? _content.message.pointee.yes != 0 : true }
         set {
             let fields = _mutableFields()
             fields.pointee.has_yes = 1
@@ -354,12 +354,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `yes` is set.
-    public var hasYes: Bool { _message.pointee.has_yes != 0 }
+    @inlinable public var hasYes: Bool { _content.message.pointee.has_yes != 0 }
     /// Forgets `yes`; it then reads as its default.
-    public mutating func clearYes() { _mutableFields().pointee.has_yes = 0 }
+    @inlinable public mutating func clearYes() { _mutableFields().pointee.has_yes = 0 }
 
-    public var no: Bool {
-        get { _message.pointee.has_no != 0 ? _message.pointee.no != 0 : false }
+    @inlinable public var no: Bool {
+        get { _content.message.pointee.has_no != 0 ? _content.message.pointee.no != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_no = 1
@@ -367,138 +367,138 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `no` is set.
-    public var hasNo: Bool { _message.pointee.has_no != 0 }
+    @inlinable public var hasNo: Bool { _content.message.pointee.has_no != 0 }
     /// Forgets `no`; it then reads as its default.
-    public mutating func clearNo() { _mutableFields().pointee.has_no = 0 }
+    @inlinable public mutating func clearNo() { _mutableFields().pointee.has_no = 0 }
 
-    public var plain: String {
-        get { _message.pointee.has_plain != 0 ? _message.string(_message.pointee.plain) : "plain" }
-        set { _message.assign(newValue, to: 26, of: Self._table) }
+    @inlinable public var plain: String {
+        get { _content.message.pointee.has_plain != 0 ? _content.message.string(_content.message.pointee.plain) : "plain" }
+        set { _content.message.assign(newValue, to: 26, of: Self._table) }
     }
     /// Whether `plain` is set.
-    public var hasPlain: Bool { _message.pointee.has_plain != 0 }
+    @inlinable public var hasPlain: Bool { _content.message.pointee.has_plain != 0 }
     /// Forgets `plain`; it then reads as its default.
-    public mutating func clearPlain() { _mutableFields().pointee.has_plain = 0 }
+    @inlinable public mutating func clearPlain() { _mutableFields().pointee.has_plain = 0 }
     /// Calls `body` with the text of `plain`, without a copy.
-    public func withPlainUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_plain != 0 else { return try _message.withUTF8Span(ofDefault: "plain", body) }
-        return try _message.withUTF8Span(_message.pointee.plain, body)
+    @inlinable public func withPlainUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_plain != 0 else { return try _content.message.withUTF8Span(ofDefault: "plain", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.plain, body)
     }
 
-    public var escapes: String {
-        get { _message.pointee.has_escapes != 0 ? _message.string(_message.pointee.escapes) : "\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}" }
-        set { _message.assign(newValue, to: 27, of: Self._table) }
+    @inlinable public var escapes: String {
+        get { _content.message.pointee.has_escapes != 0 ? _content.message.string(_content.message.pointee.escapes) : "\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}" }
+        set { _content.message.assign(newValue, to: 27, of: Self._table) }
     }
     /// Whether `escapes` is set.
-    public var hasEscapes: Bool { _message.pointee.has_escapes != 0 }
+    @inlinable public var hasEscapes: Bool { _content.message.pointee.has_escapes != 0 }
     /// Forgets `escapes`; it then reads as its default.
-    public mutating func clearEscapes() { _mutableFields().pointee.has_escapes = 0 }
+    @inlinable public mutating func clearEscapes() { _mutableFields().pointee.has_escapes = 0 }
     /// Calls `body` with the text of `escapes`, without a copy.
-    public func withEscapesUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_escapes != 0 else { return try _message.withUTF8Span(ofDefault: "\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}", body) }
-        return try _message.withUTF8Span(_message.pointee.escapes, body)
+    @inlinable public func withEscapesUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_escapes != 0 else { return try _content.message.withUTF8Span(ofDefault: "\"quoted\" 'single' back\\slash \\(1 + 1) tab\u{9} line\u{a} return\u{d} bell\u{7}", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.escapes, body)
     }
 
-    public var nul: String {
-        get { _message.pointee.has_nul != 0 ? _message.string(_message.pointee.nul) : "before\u{0}after" }
-        set { _message.assign(newValue, to: 28, of: Self._table) }
+    @inlinable public var nul: String {
+        get { _content.message.pointee.has_nul != 0 ? _content.message.string(_content.message.pointee.nul) : "before\u{0}after" }
+        set { _content.message.assign(newValue, to: 28, of: Self._table) }
     }
     /// Whether `nul` is set.
-    public var hasNul: Bool { _message.pointee.has_nul != 0 }
+    @inlinable public var hasNul: Bool { _content.message.pointee.has_nul != 0 }
     /// Forgets `nul`; it then reads as its default.
-    public mutating func clearNul() { _mutableFields().pointee.has_nul = 0 }
+    @inlinable public mutating func clearNul() { _mutableFields().pointee.has_nul = 0 }
     /// Calls `body` with the text of `nul`, without a copy.
-    public func withNulUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_nul != 0 else { return try _message.withUTF8Span(ofDefault: "before\u{0}after", body) }
-        return try _message.withUTF8Span(_message.pointee.nul, body)
+    @inlinable public func withNulUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_nul != 0 else { return try _content.message.withUTF8Span(ofDefault: "before\u{0}after", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.nul, body)
     }
 
-    public var unicode: String {
-        get { _message.pointee.has_unicode != 0 ? _message.string(_message.pointee.unicode) : "\u{e9} \u{1f600} \u{20ac} e\u{301}" }
-        set { _message.assign(newValue, to: 29, of: Self._table) }
+    @inlinable public var unicode: String {
+        get { _content.message.pointee.has_unicode != 0 ? _content.message.string(_content.message.pointee.unicode) : "\u{e9} \u{1f600} \u{20ac} e\u{301}" }
+        set { _content.message.assign(newValue, to: 29, of: Self._table) }
     }
     /// Whether `unicode` is set.
-    public var hasUnicode: Bool { _message.pointee.has_unicode != 0 }
+    @inlinable public var hasUnicode: Bool { _content.message.pointee.has_unicode != 0 }
     /// Forgets `unicode`; it then reads as its default.
-    public mutating func clearUnicode() { _mutableFields().pointee.has_unicode = 0 }
+    @inlinable public mutating func clearUnicode() { _mutableFields().pointee.has_unicode = 0 }
     /// Calls `body` with the text of `unicode`, without a copy.
-    public func withUnicodeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_unicode != 0 else { return try _message.withUTF8Span(ofDefault: "\u{e9} \u{1f600} \u{20ac} e\u{301}", body) }
-        return try _message.withUTF8Span(_message.pointee.unicode, body)
+    @inlinable public func withUnicodeUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_unicode != 0 else { return try _content.message.withUTF8Span(ofDefault: "\u{e9} \u{1f600} \u{20ac} e\u{301}", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.unicode, body)
     }
 
-    public var trigraph: String {
-        get { _message.pointee.has_trigraph != 0 ? _message.string(_message.pointee.trigraph) : "??/ ??=" }
-        set { _message.assign(newValue, to: 30, of: Self._table) }
+    @inlinable public var trigraph: String {
+        get { _content.message.pointee.has_trigraph != 0 ? _content.message.string(_content.message.pointee.trigraph) : "??/ ??=" }
+        set { _content.message.assign(newValue, to: 30, of: Self._table) }
     }
     /// Whether `trigraph` is set.
-    public var hasTrigraph: Bool { _message.pointee.has_trigraph != 0 }
+    @inlinable public var hasTrigraph: Bool { _content.message.pointee.has_trigraph != 0 }
     /// Forgets `trigraph`; it then reads as its default.
-    public mutating func clearTrigraph() { _mutableFields().pointee.has_trigraph = 0 }
+    @inlinable public mutating func clearTrigraph() { _mutableFields().pointee.has_trigraph = 0 }
     /// Calls `body` with the text of `trigraph`, without a copy.
-    public func withTrigraphUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_trigraph != 0 else { return try _message.withUTF8Span(ofDefault: "??/ ??=", body) }
-        return try _message.withUTF8Span(_message.pointee.trigraph, body)
+    @inlinable public func withTrigraphUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_trigraph != 0 else { return try _content.message.withUTF8Span(ofDefault: "??/ ??=", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.trigraph, body)
     }
 
-    public var empty: String {
-        get { _message.pointee.has_empty != 0 ? _message.string(_message.pointee.empty) : "" }
-        set { _message.assign(newValue, to: 31, of: Self._table) }
+    @inlinable public var empty: String {
+        get { _content.message.pointee.has_empty != 0 ? _content.message.string(_content.message.pointee.empty) : "" }
+        set { _content.message.assign(newValue, to: 31, of: Self._table) }
     }
     /// Whether `empty` is set.
-    public var hasEmpty: Bool { _message.pointee.has_empty != 0 }
+    @inlinable public var hasEmpty: Bool { _content.message.pointee.has_empty != 0 }
     /// Forgets `empty`; it then reads as its default.
-    public mutating func clearEmpty() { _mutableFields().pointee.has_empty = 0 }
+    @inlinable public mutating func clearEmpty() { _mutableFields().pointee.has_empty = 0 }
     /// Calls `body` with the text of `empty`, without a copy.
-    public func withEmptyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_empty != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.empty, body)
+    @inlinable public func withEmptyUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_empty != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.empty, body)
     }
 
-    public var aBytes: Data {
-        get { _message.pointee.has_a_bytes != 0 ? _message.data(_message.pointee.a_bytes) : Data([0, 1, 127, 128, 255, 34, 92, 39, 10, 13, 9, 122]) }
-        set { _message.assign(newValue, to: 32, of: Self._table) }
+    @inlinable public var aBytes: Data {
+        get { _content.message.pointee.has_a_bytes != 0 ? _content.message.data(_content.message.pointee.a_bytes) : Data([0, 1, 127, 128, 255, 34, 92, 39, 10, 13, 9, 122]) }
+        set { _content.message.assign(newValue, to: 32, of: Self._table) }
     }
     /// Whether `aBytes` is set.
-    public var hasABytes: Bool { _message.pointee.has_a_bytes != 0 }
+    @inlinable public var hasABytes: Bool { _content.message.pointee.has_a_bytes != 0 }
     /// Forgets `aBytes`; it then reads as its default.
-    public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes = 0 }
+    @inlinable public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes = 0 }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
-    public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_a_bytes != 0 else { return try body([0, 1, 127, 128, 255, 34, 92, 39, 10, 13, 9, 122].span) }
-        return try _message.withSpan(_message.pointee.a_bytes, body)
+    @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_a_bytes != 0 else { return try body([0, 1, 127, 128, 255, 34, 92, 39, 10, 13, 9, 122].span) }
+        return try _content.message.withSpan(_content.message.pointee.a_bytes, body)
     }
 
-    public var bytesDigitsAfterOctal: Data {
-        get { _message.pointee.has_bytes_digits_after_octal != 0 ? _message.data(_message.pointee.bytes_digits_after_octal) : Data([0, 49, 255, 49]) }
-        set { _message.assign(newValue, to: 33, of: Self._table) }
+    @inlinable public var bytesDigitsAfterOctal: Data {
+        get { _content.message.pointee.has_bytes_digits_after_octal != 0 ? _content.message.data(_content.message.pointee.bytes_digits_after_octal) : Data([0, 49, 255, 49]) }
+        set { _content.message.assign(newValue, to: 33, of: Self._table) }
     }
     /// Whether `bytesDigitsAfterOctal` is set.
-    public var hasBytesDigitsAfterOctal: Bool { _message.pointee.has_bytes_digits_after_octal != 0 }
+    @inlinable public var hasBytesDigitsAfterOctal: Bool { _content.message.pointee.has_bytes_digits_after_octal != 0 }
     /// Forgets `bytesDigitsAfterOctal`; it then reads as its default.
-    public mutating func clearBytesDigitsAfterOctal() { _mutableFields().pointee.has_bytes_digits_after_octal = 0 }
+    @inlinable public mutating func clearBytesDigitsAfterOctal() { _mutableFields().pointee.has_bytes_digits_after_octal = 0 }
     /// Calls `body` with the bytes of `bytesDigitsAfterOctal`, without a copy.
-    public func withBytesDigitsAfterOctalSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_bytes_digits_after_octal != 0 else { return try body([0, 49, 255, 49].span) }
-        return try _message.withSpan(_message.pointee.bytes_digits_after_octal, body)
+    @inlinable public func withBytesDigitsAfterOctalSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_bytes_digits_after_octal != 0 else { return try body([0, 49, 255, 49].span) }
+        return try _content.message.withSpan(_content.message.pointee.bytes_digits_after_octal, body)
     }
 
-    public var bytesEmpty: Data {
-        get { _message.pointee.has_bytes_empty != 0 ? _message.data(_message.pointee.bytes_empty) : Data([]) }
-        set { _message.assign(newValue, to: 34, of: Self._table) }
+    @inlinable public var bytesEmpty: Data {
+        get { _content.message.pointee.has_bytes_empty != 0 ? _content.message.data(_content.message.pointee.bytes_empty) : Data([]) }
+        set { _content.message.assign(newValue, to: 34, of: Self._table) }
     }
     /// Whether `bytesEmpty` is set.
-    public var hasBytesEmpty: Bool { _message.pointee.has_bytes_empty != 0 }
+    @inlinable public var hasBytesEmpty: Bool { _content.message.pointee.has_bytes_empty != 0 }
     /// Forgets `bytesEmpty`; it then reads as its default.
-    public mutating func clearBytesEmpty() { _mutableFields().pointee.has_bytes_empty = 0 }
+    @inlinable public mutating func clearBytesEmpty() { _mutableFields().pointee.has_bytes_empty = 0 }
     /// Calls `body` with the bytes of `bytesEmpty`, without a copy.
-    public func withBytesEmptySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_bytes_empty != 0 else { return try body([UInt8]().span) }
-        return try _message.withSpan(_message.pointee.bytes_empty, body)
+    @inlinable public func withBytesEmptySpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_bytes_empty != 0 else { return try body([UInt8]().span) }
+        return try _content.message.withSpan(_content.message.pointee.bytes_empty, body)
     }
 
-    public var size: Test_Proto2_Size {
-        get { _message.pointee.has_size != 0 ? Test_Proto2_Size._load(_message.pointee.size) : .large }
+    @inlinable public var size: Test_Proto2_Size {
+        get { _content.message.pointee.has_size != 0 ? Test_Proto2_Size._load(_content.message.pointee.size) : .large }
         set {
             let fields = _mutableFields()
             fields.pointee.has_size = 1
@@ -506,12 +506,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `size` is set.
-    public var hasSize: Bool { _message.pointee.has_size != 0 }
+    @inlinable public var hasSize: Bool { _content.message.pointee.has_size != 0 }
     /// Forgets `size`; it then reads as its default.
-    public mutating func clearSize() { _mutableFields().pointee.has_size = 0 }
+    @inlinable public mutating func clearSize() { _mutableFields().pointee.has_size = 0 }
 
-    public var sizeWithoutDefault: Test_Proto2_Size {
-        get { _message.pointee.has_size_without_default != 0 ? Test_Proto2_Size._load(_message.pointee.size_without_default) : .small }
+    @inlinable public var sizeWithoutDefault: Test_Proto2_Size {
+        get { _content.message.pointee.has_size_without_default != 0 ? Test_Proto2_Size._load(_content.message.pointee.size_without_default) : .small }
         set {
             let fields = _mutableFields()
             fields.pointee.has_size_without_default = 1
@@ -519,12 +519,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `sizeWithoutDefault` is set.
-    public var hasSizeWithoutDefault: Bool { _message.pointee.has_size_without_default != 0 }
+    @inlinable public var hasSizeWithoutDefault: Bool { _content.message.pointee.has_size_without_default != 0 }
     /// Forgets `sizeWithoutDefault`; it then reads as its default.
-    public mutating func clearSizeWithoutDefault() { _mutableFields().pointee.has_size_without_default = 0 }
+    @inlinable public mutating func clearSizeWithoutDefault() { _mutableFields().pointee.has_size_without_default = 0 }
 
-    public var color: Test_Scalars_Proto3_Color {
-        get { _message.pointee.has_color != 0 ? Test_Scalars_Proto3_Color._load(_message.pointee.color) : .green }
+    @inlinable public var color: Test_Scalars_Proto3_Color {
+        get { _content.message.pointee.has_color != 0 ? Test_Scalars_Proto3_Color._load(_content.message.pointee.color) : .green }
         set {
             let fields = _mutableFields()
             fields.pointee.has_color = 1
@@ -532,12 +532,12 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `color` is set.
-    public var hasColor: Bool { _message.pointee.has_color != 0 }
+    @inlinable public var hasColor: Bool { _content.message.pointee.has_color != 0 }
     /// Forgets `color`; it then reads as its default.
-    public mutating func clearColor() { _mutableFields().pointee.has_color = 0 }
+    @inlinable public mutating func clearColor() { _mutableFields().pointee.has_color = 0 }
 
-    public var colorWithoutDefault: Test_Scalars_Proto3_Color {
-        get { _message.pointee.has_color_without_default != 0 ? Test_Scalars_Proto3_Color._load(_message.pointee.color_without_default) : .unspecified }
+    @inlinable public var colorWithoutDefault: Test_Scalars_Proto3_Color {
+        get { _content.message.pointee.has_color_without_default != 0 ? Test_Scalars_Proto3_Color._load(_content.message.pointee.color_without_default) : .unspecified }
         set {
             let fields = _mutableFields()
             fields.pointee.has_color_without_default = 1
@@ -545,55 +545,55 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `colorWithoutDefault` is set.
-    public var hasColorWithoutDefault: Bool { _message.pointee.has_color_without_default != 0 }
+    @inlinable public var hasColorWithoutDefault: Bool { _content.message.pointee.has_color_without_default != 0 }
     /// Forgets `colorWithoutDefault`; it then reads as its default.
-    public mutating func clearColorWithoutDefault() { _mutableFields().pointee.has_color_without_default = 0 }
+    @inlinable public mutating func clearColorWithoutDefault() { _mutableFields().pointee.has_color_without_default = 0 }
 
-    public var requiredWithDefault: String {
-        get { _message.pointee.has_required_with_default != 0 ? _message.string(_message.pointee.required_with_default) : "needed" }
-        set { _message.assign(newValue, to: 39, of: Self._table) }
+    @inlinable public var requiredWithDefault: String {
+        get { _content.message.pointee.has_required_with_default != 0 ? _content.message.string(_content.message.pointee.required_with_default) : "needed" }
+        set { _content.message.assign(newValue, to: 39, of: Self._table) }
     }
     /// Whether `requiredWithDefault` is set.
-    public var hasRequiredWithDefault: Bool { _message.pointee.has_required_with_default != 0 }
+    @inlinable public var hasRequiredWithDefault: Bool { _content.message.pointee.has_required_with_default != 0 }
     /// Forgets `requiredWithDefault`; it then reads as its default.
-    public mutating func clearRequiredWithDefault() { _mutableFields().pointee.has_required_with_default = 0 }
+    @inlinable public mutating func clearRequiredWithDefault() { _mutableFields().pointee.has_required_with_default = 0 }
     /// Calls `body` with the text of `requiredWithDefault`, without a copy.
-    public func withRequiredWithDefaultUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_required_with_default != 0 else { return try _message.withUTF8Span(ofDefault: "needed", body) }
-        return try _message.withUTF8Span(_message.pointee.required_with_default, body)
+    @inlinable public func withRequiredWithDefaultUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_required_with_default != 0 else { return try _content.message.withUTF8Span(ofDefault: "needed", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.required_with_default, body)
     }
 
-    public var chosenNumber: Int32 {
-        get { _message.pointee.choice_case.rawValue == 41 ? _message.pointee.chosen_number : 41 }
+    @inlinable public var chosenNumber: Int32 {
+        get { _content.message.pointee.choice_case.rawValue == 41 ? _content.message.pointee.chosen_number : 41 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.choice_case.rawValue = 41
             fields.pointee.chosen_number = newValue
         }
     }
 
-    public var chosenText: String {
-        get { _message.pointee.choice_case.rawValue == 42 ? _message.string(_message.pointee.chosen_text) : "forty-two" }
-        set { _message.assign(newValue, to: 41, of: Self._table) }
+    @inlinable public var chosenText: String {
+        get { _content.message.pointee.choice_case.rawValue == 42 ? _content.message.string(_content.message.pointee.chosen_text) : "forty-two" }
+        set { _content.presence.assign(newValue, to: 41, of: Self._table) }
     }
     /// Calls `body` with the text of `chosenText`, without a copy.
-    public func withChosenTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.choice_case.rawValue == 42 else { return try _message.withUTF8Span(ofDefault: "forty-two", body) }
-        return try _message.withUTF8Span(_message.pointee.chosen_text, body)
+    @inlinable public func withChosenTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.choice_case.rawValue == 42 else { return try _content.message.withUTF8Span(ofDefault: "forty-two", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.chosen_text, body)
     }
 
-    public var chosenSize: Test_Proto2_Size {
-        get { _message.pointee.choice_case.rawValue == 43 ? Test_Proto2_Size._load(_message.pointee.chosen_size) : .large }
+    @inlinable public var chosenSize: Test_Proto2_Size {
+        get { _content.message.pointee.choice_case.rawValue == 43 ? Test_Proto2_Size._load(_content.message.pointee.chosen_size) : .large }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.choice_case.rawValue = 43
             fields.pointee.chosen_size = newValue._cValue
         }
     }
 
-    public var choice: OneOf_Choice? {
+    @inlinable public var choice: OneOf_Choice? {
         get {
-            switch _message.pointee.choice_case.rawValue {
+            switch _content.message.pointee.choice_case.rawValue {
             case 41: .chosenNumber(self.chosenNumber)
             case 42: .chosenText(self.chosenText)
             case 43: .chosenSize(self.chosenSize)
@@ -605,23 +605,27 @@ public struct Test_Proto2_Defaults: LifelineSwiftProtobufCompatibility.SwiftProt
             case .chosenNumber(let value)?: self.chosenNumber = value
             case .chosenText(let value)?: self.chosenText = value
             case .chosenSize(let value)?: self.chosenSize = value
-            case nil: _mutableFields().pointee.choice_case.rawValue = 0
+            case nil: _content.presence.mutableFields(as: Self._table).pointee.choice_case.rawValue = 0
             }
         }
     }
 
     /// What `choice` can hold.
-    public enum OneOf_Choice: Hashable, Sendable {
+    @frozen public enum OneOf_Choice: Hashable, Sendable {
         case chosenNumber(Int32)
         case chosenText(String)
         case chosenSize(Test_Proto2_Size)
     }
 
     public typealias _Fields = CTestProtos.Test__Proto2__Defaults
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__defaults__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__defaults__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 

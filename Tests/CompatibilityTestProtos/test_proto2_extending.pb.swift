@@ -8,13 +8,13 @@ public import LifelineSwiftProtobufCompatibility
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-public enum Test_Extending_Size: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+@frozen public enum Test_Extending_Size: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
     case small // = 1
     case large // = 2
 
-    public init() { self = .small }
+    @inlinable public init() { self = .small }
 
-    public init?(rawValue: Int) {
+    @inlinable public init?(rawValue: Int) {
         switch rawValue {
         case 1: self = .small
         case 2: self = .large
@@ -22,7 +22,7 @@ public enum Test_Extending_Size: LifelineSwiftProtobufCompatibility.SwiftProtobu
         }
     }
 
-    public var rawValue: Int {
+    @inlinable public var rawValue: Int {
         switch self {
         case .small: 1
         case .large: 2
@@ -32,9 +32,9 @@ public enum Test_Extending_Size: LifelineSwiftProtobufCompatibility.SwiftProtobu
     public static let allCases: [Self] = [.small, .large]
 }
 
-public struct Test_Extending_Weight: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var grams: Int32 {
-        get { _message.pointee.has_grams != 0 ? _message.pointee.grams : 0 }
+@frozen public struct Test_Extending_Weight: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var grams: Int32 {
+        get { _content.message.pointee.has_grams != 0 ? _content.message.pointee.grams : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_grams = 1
@@ -42,31 +42,35 @@ public struct Test_Extending_Weight: LifelineSwiftProtobufCompatibility.SwiftPro
         }
     }
     /// Whether `grams` is set.
-    public var hasGrams: Bool { _message.pointee.has_grams != 0 }
+    @inlinable public var hasGrams: Bool { _content.message.pointee.has_grams != 0 }
     /// Forgets `grams`; it then reads as its default.
-    public mutating func clearGrams() { _mutableFields().pointee.has_grams = 0 }
+    @inlinable public mutating func clearGrams() { _mutableFields().pointee.has_grams = 0 }
 
-    public var below: Test_Extending_Weight {
-        _read { yield Test_Extending_Weight(_reading: _message.pointee.below, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+    @inlinable public var below: Test_Extending_Weight {
+        get { _content.submessage(_content.message.pointee.below, at: 1) }
+        set { _content[message: 1, of: Self._table] = newValue }
+        _modify { yield &_content[message: 1, of: Self._table] }
     }
     /// Whether `below` is set.
-    public var hasBelow: Bool { _message.pointee.below != nil }
+    @inlinable public var hasBelow: Bool { _content.message.pointee.below != nil }
     /// Forgets `below`; it then reads as its default.
-    public mutating func clearBelow() { _mutableFields().pointee.below = nil }
+    @inlinable public mutating func clearBelow() { _content.presence.mutableFields(as: Self._table).pointee.below = nil }
 
     public typealias _Fields = CTestProtos.Test__Extending__Weight
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__weight__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__weight__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Pair: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var left: Int32 {
-        get { _message.pointee.has_left != 0 ? _message.pointee.left : 0 }
+@frozen public struct Test_Extending_Pair: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var left: Int32 {
+        get { _content.message.pointee.has_left != 0 ? _content.message.pointee.left : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_left = 1
@@ -74,35 +78,39 @@ public struct Test_Extending_Pair: LifelineSwiftProtobufCompatibility.SwiftProto
         }
     }
     /// Whether `left` is set.
-    public var hasLeft: Bool { _message.pointee.has_left != 0 }
+    @inlinable public var hasLeft: Bool { _content.message.pointee.has_left != 0 }
     /// Forgets `left`; it then reads as its default.
-    public mutating func clearLeft() { _mutableFields().pointee.has_left = 0 }
+    @inlinable public mutating func clearLeft() { _mutableFields().pointee.has_left = 0 }
 
-    public var right: String {
-        get { _message.pointee.has_right != 0 ? _message.string(_message.pointee.right) : "" }
-        set { _message.assign(newValue, to: 1, of: Self._table) }
+    @inlinable public var right: String {
+        get { _content.message.pointee.has_right != 0 ? _content.message.string(_content.message.pointee.right) : "" }
+        set { _content.message.assign(newValue, to: 1, of: Self._table) }
     }
     /// Whether `right` is set.
-    public var hasRight: Bool { _message.pointee.has_right != 0 }
+    @inlinable public var hasRight: Bool { _content.message.pointee.has_right != 0 }
     /// Forgets `right`; it then reads as its default.
-    public mutating func clearRight() { _mutableFields().pointee.has_right = 0 }
+    @inlinable public mutating func clearRight() { _mutableFields().pointee.has_right = 0 }
     /// Calls `body` with the text of `right`, without a copy.
-    public func withRightUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_right != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.right, body)
+    @inlinable public func withRightUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_right != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.right, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Extending__Pair
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__pair__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__pair__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Spot: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var x: Int32 {
-        get { _message.pointee.has_x != 0 ? _message.pointee.x : 0 }
+@frozen public struct Test_Extending_Spot: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var x: Int32 {
+        get { _content.message.pointee.has_x != 0 ? _content.message.pointee.x : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_x = 1
@@ -110,22 +118,26 @@ public struct Test_Extending_Spot: LifelineSwiftProtobufCompatibility.SwiftProto
         }
     }
     /// Whether `x` is set.
-    public var hasX: Bool { _message.pointee.has_x != 0 }
+    @inlinable public var hasX: Bool { _content.message.pointee.has_x != 0 }
     /// Forgets `x`; it then reads as its default.
-    public mutating func clearX() { _mutableFields().pointee.has_x = 0 }
+    @inlinable public mutating func clearX() { _mutableFields().pointee.has_x = 0 }
 
     public typealias _Fields = CTestProtos.Test__Extending__Spot
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__spot__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__spot__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Extensions that messages declare.
-public struct Test_Extending_Scope: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var inner: Bool {
-        get { _message.pointee.has_inner != 0 ? _message.pointee.inner != 0 : false }
+@frozen public struct Test_Extending_Scope: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var inner: Bool {
+        get { _content.message.pointee.has_inner != 0 ? _content.message.pointee.inner != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_inner = 1
@@ -133,140 +145,168 @@ public struct Test_Extending_Scope: LifelineSwiftProtobufCompatibility.SwiftProt
         }
     }
     /// Whether `inner` is set.
-    public var hasInner: Bool { _message.pointee.has_inner != 0 }
+    @inlinable public var hasInner: Bool { _content.message.pointee.has_inner != 0 }
     /// Forgets `inner`; it then reads as its default.
-    public mutating func clearInner() { _mutableFields().pointee.has_inner = 0 }
+    @inlinable public mutating func clearInner() { _mutableFields().pointee.has_inner = 0 }
 
-    public struct ExtensionsMessage: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @frozen public struct ExtensionsMessage: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
         public typealias _Fields = CTestProtos.Test__Extending__Scope__ExtensionsX722d6317
-        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__scope__extensions_x722d6317__get_table() }
-        public var _message: LifelineMessages._MessageReference<_Fields>
-        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        public init() { _message = Self._emptyMessage }
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__scope__extensions_x722d6317__get_table() }
+        public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+            get { _content.settled }
+            _modify { yield &_content.settled }
+        }
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public enum Extensions {
-        public struct scope: LifelineMessages.MessageExtension {
-            public var value: Test_Extending_Scope {
-                _read { yield Test_Extending_Scope(_reading: _message.pointee.value, in: _message) }
-                set { _message[message: 0, of: Self._table] = newValue }
-                @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        @frozen public struct scope: LifelineMessages.MessageExtension {
+            @inlinable public var value: Test_Extending_Scope {
+                get { _content.submessage(_content.message.pointee.value, at: 0) }
+                set { _content[message: 0, of: Self._table] = newValue }
+                _modify { yield &_content[message: 0, of: Self._table] }
             }
             /// Whether `value` is set.
-            public var hasValue: Bool { _message.pointee.value != nil }
+            @inlinable public var hasValue: Bool { _content.message.pointee.value != nil }
             /// Forgets `value`; it then reads as its default.
-            public mutating func clearValue() { _mutableFields().pointee.value = nil }
+            @inlinable public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
             public typealias _Extended = Test_Extending_Weight
             public typealias _Fields = CTestProtos.Test__Extending__Scope__ScopeX6434137f
-            public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__scope__scope_x6434137f__get_table() }
-            public var _message: LifelineMessages._MessageReference<_Fields>
-            @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-            public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-            public init() { _message = Self._emptyMessage }
+            @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__scope__scope_x6434137f__get_table() }
+            public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+            @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+                get { _content.settled }
+                _modify { yield &_content.settled }
+            }
+            @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+            @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+            @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
         }
 
-        public struct self_: LifelineMessages.MessageExtension {
-            public var value: [Int32] {
-                get { _message[array: 0, of: Self._table] }
-                set { _message[array: 0, of: Self._table] = newValue }
-                @inlinable _modify { yield &_message[array: 0, of: Self._table] }
+        @frozen public struct self_: LifelineMessages.MessageExtension {
+            @inlinable public var value: [Int32] {
+                get { _content[array: 0, of: Self._table] }
+                set { _content[array: 0, of: Self._table] = newValue }
+                _modify { yield &_content[array: 0, of: Self._table] }
             }
-            public var valueField: LifelineMessages.RepeatedField<Int32> {
+            @inlinable public var valueField: LifelineMessages.RepeatedField<Int32> {
                 _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
                 set { _message[collection: 0, of: Self._table] = newValue }
-                @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+                _modify { yield &_message[collection: 0, of: Self._table] }
             }
 
             public typealias _Extended = Test_Extending_Weight
             public typealias _Fields = CTestProtos.Test__Extending__Scope__SelfXdc06d8eb
-            public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__scope__self_xdc06d8eb__get_table() }
-            public var _message: LifelineMessages._MessageReference<_Fields>
-            @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-            public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-            public init() { _message = Self._emptyMessage }
+            @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__scope__self_xdc06d8eb__get_table() }
+            public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+            @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+                get { _content.settled }
+                _modify { yield &_content.settled }
+            }
+            @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+            @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+            @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
         }
 
     }
 
     public typealias _Fields = CTestProtos.Test__Extending__Scope
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__scope__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__scope__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Extensions encoded as items, in groups.
-public struct Test_Extending_Set: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+@frozen public struct Test_Extending_Set: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
     public typealias _Fields = CTestProtos.Test__Extending__Set
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__set__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__set__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Entry: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var text: String {
-        get { _message.pointee.has_text != 0 ? _message.string(_message.pointee.text) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+@frozen public struct Test_Extending_Entry: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var text: String {
+        get { _content.message.pointee.has_text != 0 ? _content.message.string(_content.message.pointee.text) : "" }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `text` is set.
-    public var hasText: Bool { _message.pointee.has_text != 0 }
+    @inlinable public var hasText: Bool { _content.message.pointee.has_text != 0 }
     /// Forgets `text`; it then reads as its default.
-    public mutating func clearText() { _mutableFields().pointee.has_text = 0 }
+    @inlinable public mutating func clearText() { _mutableFields().pointee.has_text = 0 }
     /// Calls `body` with the text of `text`, without a copy.
-    public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_text != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.text, body)
+    @inlinable public func withTextUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_text != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.text, body)
     }
 
-    public var set: Test_Extending_Set {
-        _read { yield Test_Extending_Set(_reading: _message.pointee.set, in: _message) }
-        set { _message[message: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 1, of: Self._table] }
+    @inlinable public var set: Test_Extending_Set {
+        get { _content.submessage(_content.message.pointee.set, at: 1) }
+        set { _content[message: 1, of: Self._table] = newValue }
+        _modify { yield &_content[message: 1, of: Self._table] }
     }
     /// Whether `set` is set.
-    public var hasSet: Bool { _message.pointee.set != nil }
+    @inlinable public var hasSet: Bool { _content.message.pointee.set != nil }
     /// Forgets `set`; it then reads as its default.
-    public mutating func clearSet() { _mutableFields().pointee.set = nil }
+    @inlinable public mutating func clearSet() { _content.presence.mutableFields(as: Self._table).pointee.set = nil }
 
     public enum Extensions {
-        public struct entry: LifelineMessages.MessageExtension {
-            public var value: Test_Extending_Entry {
-                _read { yield Test_Extending_Entry(_reading: _message.pointee.value, in: _message) }
-                set { _message[message: 0, of: Self._table] = newValue }
-                @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+        @frozen public struct entry: LifelineMessages.MessageExtension {
+            @inlinable public var value: Test_Extending_Entry {
+                get { _content.submessage(_content.message.pointee.value, at: 0) }
+                set { _content[message: 0, of: Self._table] = newValue }
+                _modify { yield &_content[message: 0, of: Self._table] }
             }
             /// Whether `value` is set.
-            public var hasValue: Bool { _message.pointee.value != nil }
+            @inlinable public var hasValue: Bool { _content.message.pointee.value != nil }
             /// Forgets `value`; it then reads as its default.
-            public mutating func clearValue() { _mutableFields().pointee.value = nil }
+            @inlinable public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
             public typealias _Extended = Test_Extending_Set
             public typealias _Fields = CTestProtos.Test__Extending__Entry__EntryX9c90f27b
-            public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__entry__entry_x9c90f27b__get_table() }
-            public var _message: LifelineMessages._MessageReference<_Fields>
-            @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-            public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-            public init() { _message = Self._emptyMessage }
+            @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__entry__entry_x9c90f27b__get_table() }
+            public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+            @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+                get { _content.settled }
+                _modify { yield &_content.settled }
+            }
+            @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+            @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+            @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
         }
 
     }
 
     public typealias _Fields = CTestProtos.Test__Extending__Entry
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__entry__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__entry__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_a_double: LifelineMessages.MessageExtension {
-    public var value: Double {
-        get { _message.pointee.has_value != 0 ? _message.pointee.value : 0 }
+@frozen public struct Test_Extending_Extensions_a_double: LifelineMessages.MessageExtension {
+    @inlinable public var value: Double {
+        get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_value = 1
@@ -274,22 +314,26 @@ public struct Test_Extending_Extensions_a_double: LifelineMessages.MessageExtens
         }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__ADoubleX098b5d0a
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_double_x098b5d0a__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_double_x098b5d0a__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_a_float: LifelineMessages.MessageExtension {
-    public var value: Float {
-        get { _message.pointee.has_value != 0 ? _message.pointee.value : 0 }
+@frozen public struct Test_Extending_Extensions_a_float: LifelineMessages.MessageExtension {
+    @inlinable public var value: Float {
+        get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_value = 1
@@ -297,22 +341,26 @@ public struct Test_Extending_Extensions_a_float: LifelineMessages.MessageExtensi
         }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AFloatXc1497433
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_float_xc1497433__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_float_xc1497433__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_an_int64: LifelineMessages.MessageExtension {
-    public var value: Int64 {
-        get { _message.pointee.has_value != 0 ? _message.pointee.value : 0 }
+@frozen public struct Test_Extending_Extensions_an_int64: LifelineMessages.MessageExtension {
+    @inlinable public var value: Int64 {
+        get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_value = 1
@@ -320,22 +368,26 @@ public struct Test_Extending_Extensions_an_int64: LifelineMessages.MessageExtens
         }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AnInt64X7768d348
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__an_int64_x7768d348__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__an_int64_x7768d348__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_a_uint64: LifelineMessages.MessageExtension {
-    public var value: UInt64 {
-        get { _message.pointee.has_value != 0 ? _message.pointee.value : 0 }
+@frozen public struct Test_Extending_Extensions_a_uint64: LifelineMessages.MessageExtension {
+    @inlinable public var value: UInt64 {
+        get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_value = 1
@@ -343,22 +395,26 @@ public struct Test_Extending_Extensions_a_uint64: LifelineMessages.MessageExtens
         }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AUint64X747b7b35
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_uint64_x747b7b35__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_uint64_x747b7b35__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_an_int32: LifelineMessages.MessageExtension {
-    public var value: Int32 {
-        get { _message.pointee.has_value != 0 ? _message.pointee.value : -7 }
+@frozen public struct Test_Extending_Extensions_an_int32: LifelineMessages.MessageExtension {
+    @inlinable public var value: Int32 {
+        get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : -7 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_value = 1
@@ -366,22 +422,26 @@ public struct Test_Extending_Extensions_an_int32: LifelineMessages.MessageExtens
         }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AnInt32Xe76134d3
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__an_int32_xe76134d3__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__an_int32_xe76134d3__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_a_fixed64: LifelineMessages.MessageExtension {
-    public var value: UInt64 {
-        get { _message.pointee.has_value != 0 ? _message.pointee.value : 0 }
+@frozen public struct Test_Extending_Extensions_a_fixed64: LifelineMessages.MessageExtension {
+    @inlinable public var value: UInt64 {
+        get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_value = 1
@@ -389,22 +449,26 @@ public struct Test_Extending_Extensions_a_fixed64: LifelineMessages.MessageExten
         }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AFixed64X25eff3e1
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_fixed64_x25eff3e1__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_fixed64_x25eff3e1__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_a_fixed32: LifelineMessages.MessageExtension {
-    public var value: UInt32 {
-        get { _message.pointee.has_value != 0 ? _message.pointee.value : 0 }
+@frozen public struct Test_Extending_Extensions_a_fixed32: LifelineMessages.MessageExtension {
+    @inlinable public var value: UInt32 {
+        get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_value = 1
@@ -412,22 +476,26 @@ public struct Test_Extending_Extensions_a_fixed32: LifelineMessages.MessageExten
         }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AFixed32X0de30226
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_fixed32_x0de30226__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_fixed32_x0de30226__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_a_bool: LifelineMessages.MessageExtension {
-    public var value: Bool {
-        get { _message.pointee.has_value != 0 ? _message.pointee.value != 0 : false }
+@frozen public struct Test_Extending_Extensions_a_bool: LifelineMessages.MessageExtension {
+    @inlinable public var value: Bool {
+        get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value != 0 : false }
         set {
             let fields = _mutableFields()
             fields.pointee.has_value = 1
@@ -435,71 +503,83 @@ public struct Test_Extending_Extensions_a_bool: LifelineMessages.MessageExtensio
         }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__ABoolXca9e2e23
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_bool_xca9e2e23__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_bool_xca9e2e23__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// Greets.
-public struct Test_Extending_Extensions_a_string: LifelineMessages.MessageExtension {
-    public var value: String {
-        get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "hello" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+@frozen public struct Test_Extending_Extensions_a_string: LifelineMessages.MessageExtension {
+    @inlinable public var value: String {
+        get { _content.message.pointee.has_value != 0 ? _content.message.string(_content.message.pointee.value) : "hello" }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
-    public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_value != 0 else { return try _message.withUTF8Span(ofDefault: "hello", body) }
-        return try _message.withUTF8Span(_message.pointee.value, body)
+    @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "hello", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.value, body)
     }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AStringX96e1aee2
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_string_x96e1aee2__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_string_x96e1aee2__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_some_bytes: LifelineMessages.MessageExtension {
-    public var value: Data {
-        get { _message.pointee.has_value != 0 ? _message.data(_message.pointee.value) : Data([]) }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+@frozen public struct Test_Extending_Extensions_some_bytes: LifelineMessages.MessageExtension {
+    @inlinable public var value: Data {
+        get { _content.message.pointee.has_value != 0 ? _content.message.data(_content.message.pointee.value) : Data([]) }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the bytes of `value`, without a copy.
-    public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_value != 0 else { return try body([UInt8]().span) }
-        return try _message.withSpan(_message.pointee.value, body)
+    @inlinable public func withValueSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_value != 0 else { return try body([UInt8]().span) }
+        return try _content.message.withSpan(_content.message.pointee.value, body)
     }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__SomeBytesX4a9eac1f
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__some_bytes_x4a9eac1f__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__some_bytes_x4a9eac1f__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_a_uint32: LifelineMessages.MessageExtension {
-    public var value: UInt32 {
-        get { _message.pointee.has_value != 0 ? _message.pointee.value : 0 }
+@frozen public struct Test_Extending_Extensions_a_uint32: LifelineMessages.MessageExtension {
+    @inlinable public var value: UInt32 {
+        get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_value = 1
@@ -507,22 +587,26 @@ public struct Test_Extending_Extensions_a_uint32: LifelineMessages.MessageExtens
         }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AUint32X048319aa
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_uint32_x048319aa__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_uint32_x048319aa__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_an_sfixed32: LifelineMessages.MessageExtension {
-    public var value: Int32 {
-        get { _message.pointee.has_value != 0 ? _message.pointee.value : 0 }
+@frozen public struct Test_Extending_Extensions_an_sfixed32: LifelineMessages.MessageExtension {
+    @inlinable public var value: Int32 {
+        get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_value = 1
@@ -530,22 +614,26 @@ public struct Test_Extending_Extensions_an_sfixed32: LifelineMessages.MessageExt
         }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AnSfixed32Xe7e3b701
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__an_sfixed32_xe7e3b701__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__an_sfixed32_xe7e3b701__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_an_sfixed64: LifelineMessages.MessageExtension {
-    public var value: Int64 {
-        get { _message.pointee.has_value != 0 ? _message.pointee.value : 0 }
+@frozen public struct Test_Extending_Extensions_an_sfixed64: LifelineMessages.MessageExtension {
+    @inlinable public var value: Int64 {
+        get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_value = 1
@@ -553,22 +641,26 @@ public struct Test_Extending_Extensions_an_sfixed64: LifelineMessages.MessageExt
         }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__AnSfixed64X5beb2962
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__an_sfixed64_x5beb2962__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__an_sfixed64_x5beb2962__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_a_sint32: LifelineMessages.MessageExtension {
-    public var value: Int32 {
-        get { _message.pointee.has_value != 0 ? _message.pointee.value : 0 }
+@frozen public struct Test_Extending_Extensions_a_sint32: LifelineMessages.MessageExtension {
+    @inlinable public var value: Int32 {
+        get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_value = 1
@@ -576,22 +668,26 @@ public struct Test_Extending_Extensions_a_sint32: LifelineMessages.MessageExtens
         }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__ASint32Xfa5ba060
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_sint32_xfa5ba060__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_sint32_xfa5ba060__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_a_sint64: LifelineMessages.MessageExtension {
-    public var value: Int64 {
-        get { _message.pointee.has_value != 0 ? _message.pointee.value : 0 }
+@frozen public struct Test_Extending_Extensions_a_sint64: LifelineMessages.MessageExtension {
+    @inlinable public var value: Int64 {
+        get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_value = 1
@@ -599,22 +695,26 @@ public struct Test_Extending_Extensions_a_sint64: LifelineMessages.MessageExtens
         }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__ASint64X8e543a97
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_sint64_x8e543a97__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__a_sint64_x8e543a97__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_size: LifelineMessages.MessageExtension {
-    public var value: Test_Extending_Size {
-        get { _message.pointee.has_value != 0 ? Test_Extending_Size._load(_message.pointee.value) : .large }
+@frozen public struct Test_Extending_Extensions_size: LifelineMessages.MessageExtension {
+    @inlinable public var value: Test_Extending_Size {
+        get { _content.message.pointee.has_value != 0 ? Test_Extending_Size._load(_content.message.pointee.value) : .large }
         set {
             let fields = _mutableFields()
             fields.pointee.has_value = 1
@@ -622,22 +722,26 @@ public struct Test_Extending_Extensions_size: LifelineMessages.MessageExtension 
         }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__SizeX5635fdde
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__size_x5635fdde__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__size_x5635fdde__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_color: LifelineMessages.MessageExtension {
-    public var value: Test_Scalars_Proto3_Color {
-        get { _message.pointee.has_value != 0 ? Test_Scalars_Proto3_Color._load(_message.pointee.value) : .unspecified }
+@frozen public struct Test_Extending_Extensions_color: LifelineMessages.MessageExtension {
+    @inlinable public var value: Test_Scalars_Proto3_Color {
+        get { _content.message.pointee.has_value != 0 ? Test_Scalars_Proto3_Color._load(_content.message.pointee.value) : .unspecified }
         set {
             let fields = _mutableFields()
             fields.pointee.has_value = 1
@@ -645,272 +749,324 @@ public struct Test_Extending_Extensions_color: LifelineMessages.MessageExtension
         }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__ColorXd625f416
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__color_xd625f416__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__color_xd625f416__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_weight: LifelineMessages.MessageExtension {
-    public var value: Test_Extending_Weight {
-        _read { yield Test_Extending_Weight(_reading: _message.pointee.value, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+@frozen public struct Test_Extending_Extensions_weight: LifelineMessages.MessageExtension {
+    @inlinable public var value: Test_Extending_Weight {
+        get { _content.submessage(_content.message.pointee.value, at: 0) }
+        set { _content[message: 0, of: Self._table] = newValue }
+        _modify { yield &_content[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.value != nil }
+    @inlinable public var hasValue: Bool { _content.message.pointee.value != nil }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.value = nil }
+    @inlinable public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__WeightX15ad4443
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__weight_x15ad4443__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__weight_x15ad4443__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_Pair: LifelineMessages.MessageExtension {
-    public var value: Test_Extending_Pair {
-        _read { yield Test_Extending_Pair(_reading: _message.pointee.value, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+@frozen public struct Test_Extending_Extensions_Pair: LifelineMessages.MessageExtension {
+    @inlinable public var value: Test_Extending_Pair {
+        get { _content.submessage(_content.message.pointee.value, at: 0) }
+        set { _content[message: 0, of: Self._table] = newValue }
+        _modify { yield &_content[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.value != nil }
+    @inlinable public var hasValue: Bool { _content.message.pointee.value != nil }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.value = nil }
+    @inlinable public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__PairX9a37e4e7
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__pair_x9a37e4e7__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__pair_x9a37e4e7__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_numbers: LifelineMessages.MessageExtension {
-    public var value: [Int32] {
-        get { _message[array: 0, of: Self._table] }
-        set { _message[array: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 0, of: Self._table] }
+@frozen public struct Test_Extending_Extensions_numbers: LifelineMessages.MessageExtension {
+    @inlinable public var value: [Int32] {
+        get { _content[array: 0, of: Self._table] }
+        set { _content[array: 0, of: Self._table] = newValue }
+        _modify { yield &_content[array: 0, of: Self._table] }
     }
-    public var valueField: LifelineMessages.RepeatedField<Int32> {
+    @inlinable public var valueField: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__NumbersXcb6d1c6f
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__numbers_xcb6d1c6f__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__numbers_xcb6d1c6f__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_packed_numbers: LifelineMessages.MessageExtension {
-    public var value: [Int32] {
-        get { _message[array: 0, of: Self._table] }
-        set { _message[array: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 0, of: Self._table] }
+@frozen public struct Test_Extending_Extensions_packed_numbers: LifelineMessages.MessageExtension {
+    @inlinable public var value: [Int32] {
+        get { _content[array: 0, of: Self._table] }
+        set { _content[array: 0, of: Self._table] = newValue }
+        _modify { yield &_content[array: 0, of: Self._table] }
     }
-    public var valueField: LifelineMessages.RepeatedField<Int32> {
+    @inlinable public var valueField: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__PackedNumbersX13001082
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__packed_numbers_x13001082__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__packed_numbers_x13001082__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_sizes: LifelineMessages.MessageExtension {
-    public var value: [Test_Extending_Size] {
-        get { _message[array: 0, of: Self._table] }
-        set { _message[array: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 0, of: Self._table] }
+@frozen public struct Test_Extending_Extensions_sizes: LifelineMessages.MessageExtension {
+    @inlinable public var value: [Test_Extending_Size] {
+        get { _content[array: 0, of: Self._table] }
+        set { _content[array: 0, of: Self._table] = newValue }
+        _modify { yield &_content[array: 0, of: Self._table] }
     }
-    public var valueField: LifelineMessages.RepeatedField<Test_Extending_Size> {
+    @inlinable public var valueField: LifelineMessages.RepeatedField<Test_Extending_Size> {
         _read { yield LifelineMessages.RepeatedField<Test_Extending_Size>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__SizesX63fe5757
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__sizes_x63fe5757__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__sizes_x63fe5757__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_texts: LifelineMessages.MessageExtension {
-    public var value: [String] {
-        get { _message[array: 0, of: Self._table] }
-        set { _message[array: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 0, of: Self._table] }
+@frozen public struct Test_Extending_Extensions_texts: LifelineMessages.MessageExtension {
+    @inlinable public var value: [String] {
+        get { _content[array: 0, of: Self._table] }
+        set { _content[array: 0, of: Self._table] = newValue }
+        _modify { yield &_content[array: 0, of: Self._table] }
     }
-    public var valueField: LifelineMessages.RepeatedField<String> {
+    @inlinable public var valueField: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__TextsX4cf6fb89
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__texts_x4cf6fb89__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__texts_x4cf6fb89__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_weights: LifelineMessages.MessageExtension {
-    public var value: [Test_Extending_Weight] {
-        get { _message[array: 0, of: Self._table] }
-        set { _message[array: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 0, of: Self._table] }
+@frozen public struct Test_Extending_Extensions_weights: LifelineMessages.MessageExtension {
+    @inlinable public var value: [Test_Extending_Weight] {
+        get { _content[array: 0, of: Self._table] }
+        set { _content[array: 0, of: Self._table] = newValue }
+        _modify { yield &_content[array: 0, of: Self._table] }
     }
-    public var valueField: LifelineMessages.RepeatedField<Test_Extending_Weight> {
+    @inlinable public var valueField: LifelineMessages.RepeatedField<Test_Extending_Weight> {
         _read { yield LifelineMessages.RepeatedField<Test_Extending_Weight>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__WeightsX4fc25790
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__weights_x4fc25790__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__weights_x4fc25790__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_Spot: LifelineMessages.MessageExtension {
-    public var value: [Test_Extending_Spot] {
-        get { _message[array: 0, of: Self._table] }
-        set { _message[array: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 0, of: Self._table] }
+@frozen public struct Test_Extending_Extensions_Spot: LifelineMessages.MessageExtension {
+    @inlinable public var value: [Test_Extending_Spot] {
+        get { _content[array: 0, of: Self._table] }
+        set { _content[array: 0, of: Self._table] = newValue }
+        _modify { yield &_content[array: 0, of: Self._table] }
     }
-    public var valueField: LifelineMessages.RepeatedField<Test_Extending_Spot> {
+    @inlinable public var valueField: LifelineMessages.RepeatedField<Test_Extending_Spot> {
         _read { yield LifelineMessages.RepeatedField<Test_Extending_Spot>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__SpotX7fba551f
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__spot_x7fba551f__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__spot_x7fba551f__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 /// The same name as that of the field that it stands beside.
-public struct Test_Extending_Extensions_name: LifelineMessages.MessageExtension {
-    public var value: String {
-        get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+@frozen public struct Test_Extending_Extensions_name: LifelineMessages.MessageExtension {
+    @inlinable public var value: String {
+        get { _content.message.pointee.has_value != 0 ? _content.message.string(_content.message.pointee.value) : "" }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
-    public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.value, body)
+    @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.value, body)
     }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__NameX5384ddc4
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__name_x5384ddc4__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__name_x5384ddc4__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_singular: LifelineMessages.MessageExtension {
-    public var value: Test_Scalars_Proto3_Singular {
-        _read { yield Test_Scalars_Proto3_Singular(_reading: _message.pointee.value, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+@frozen public struct Test_Extending_Extensions_singular: LifelineMessages.MessageExtension {
+    @inlinable public var value: Test_Scalars_Proto3_Singular {
+        get { _content.submessage(_content.message.pointee.value, at: 0) }
+        set { _content[message: 0, of: Self._table] = newValue }
+        _modify { yield &_content[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.value != nil }
+    @inlinable public var hasValue: Bool { _content.message.pointee.value != nil }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.value = nil }
+    @inlinable public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Extending__SingularXc659169a
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__singular_xc659169a__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__singular_xc659169a__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_unit: LifelineMessages.MessageExtension {
-    public var value: String {
-        get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+@frozen public struct Test_Extending_Extensions_unit: LifelineMessages.MessageExtension {
+    @inlinable public var value: String {
+        get { _content.message.pointee.has_value != 0 ? _content.message.string(_content.message.pointee.value) : "" }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
-    public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.value, body)
+    @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.value, body)
     }
 
     public typealias _Extended = Test_Extending_Weight
     public typealias _Fields = CTestProtos.Test__Extending__UnitXf261c7c5
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__unit_xf261c7c5__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__unit_xf261c7c5__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Extending_Extensions_heavy: LifelineMessages.MessageExtension {
-    public var value: Test_Extending_Weight {
-        _read { yield Test_Extending_Weight(_reading: _message.pointee.value, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+@frozen public struct Test_Extending_Extensions_heavy: LifelineMessages.MessageExtension {
+    @inlinable public var value: Test_Extending_Weight {
+        get { _content.submessage(_content.message.pointee.value, at: 0) }
+        set { _content[message: 0, of: Self._table] = newValue }
+        _modify { yield &_content[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.value != nil }
+    @inlinable public var hasValue: Bool { _content.message.pointee.value != nil }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.value = nil }
+    @inlinable public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
     public typealias _Extended = Test_Extending_Set
     public typealias _Fields = CTestProtos.Test__Extending__HeavyXa9673b1a
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__heavy_xa9673b1a__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__extending__heavy_xa9673b1a__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 extension Test_Proto2_Extendable {

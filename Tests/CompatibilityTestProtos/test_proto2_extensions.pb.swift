@@ -7,9 +7,9 @@ public import LifelineSwiftProtobufCompatibility
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-public struct Test_Proto2_Marker: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var weight: Int32 {
-        get { _message.pointee.has_weight != 0 ? _message.pointee.weight : 0 }
+@frozen public struct Test_Proto2_Marker: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var weight: Int32 {
+        get { _content.message.pointee.has_weight != 0 ? _content.message.pointee.weight : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_weight = 1
@@ -17,36 +17,40 @@ public struct Test_Proto2_Marker: LifelineSwiftProtobufCompatibility.SwiftProtob
         }
     }
     /// Whether `weight` is set.
-    public var hasWeight: Bool { _message.pointee.has_weight != 0 }
+    @inlinable public var hasWeight: Bool { _content.message.pointee.has_weight != 0 }
     /// Forgets `weight`; it then reads as its default.
-    public mutating func clearWeight() { _mutableFields().pointee.has_weight = 0 }
+    @inlinable public mutating func clearWeight() { _mutableFields().pointee.has_weight = 0 }
 
     public typealias _Fields = CTestProtos.Test__Proto2__Marker
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__marker__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__marker__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Proto2_Extendable: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var name: String {
-        get { _message.pointee.has_name != 0 ? _message.string(_message.pointee.name) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+@frozen public struct Test_Proto2_Extendable: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var name: String {
+        get { _content.message.pointee.has_name != 0 ? _content.message.string(_content.message.pointee.name) : "" }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `name` is set.
-    public var hasName: Bool { _message.pointee.has_name != 0 }
+    @inlinable public var hasName: Bool { _content.message.pointee.has_name != 0 }
     /// Forgets `name`; it then reads as its default.
-    public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
+    @inlinable public mutating func clearName() { _mutableFields().pointee.has_name = 0 }
     /// Calls `body` with the text of `name`, without a copy.
-    public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_name != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.name, body)
+    @inlinable public func withNameUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_name != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.name, body)
     }
 
-    public struct Scope: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-        public var inner: Bool {
-            get { _message.pointee.has_inner != 0 ? _message.pointee.inner != 0 : false }
+    @frozen public struct Scope: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+        @inlinable public var inner: Bool {
+            get { _content.message.pointee.has_inner != 0 ? _content.message.pointee.inner != 0 : false }
             set {
                 let fields = _mutableFields()
                 fields.pointee.has_inner = 1
@@ -54,96 +58,116 @@ public struct Test_Proto2_Extendable: LifelineSwiftProtobufCompatibility.SwiftPr
             }
         }
         /// Whether `inner` is set.
-        public var hasInner: Bool { _message.pointee.has_inner != 0 }
+        @inlinable public var hasInner: Bool { _content.message.pointee.has_inner != 0 }
         /// Forgets `inner`; it then reads as its default.
-        public mutating func clearInner() { _mutableFields().pointee.has_inner = 0 }
+        @inlinable public mutating func clearInner() { _mutableFields().pointee.has_inner = 0 }
 
         public enum Extensions {
-            public struct scoped: LifelineMessages.MessageExtension {
-                public var value: Test_Proto2_Extendable.Scope {
-                    _read { yield Test_Proto2_Extendable.Scope(_reading: _message.pointee.value, in: _message) }
-                    set { _message[message: 0, of: Self._table] = newValue }
-                    @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+            @frozen public struct scoped: LifelineMessages.MessageExtension {
+                @inlinable public var value: Test_Proto2_Extendable.Scope {
+                    get { _content.submessage(_content.message.pointee.value, at: 0) }
+                    set { _content[message: 0, of: Self._table] = newValue }
+                    _modify { yield &_content[message: 0, of: Self._table] }
                 }
                 /// Whether `value` is set.
-                public var hasValue: Bool { _message.pointee.value != nil }
+                @inlinable public var hasValue: Bool { _content.message.pointee.value != nil }
                 /// Forgets `value`; it then reads as its default.
-                public mutating func clearValue() { _mutableFields().pointee.value = nil }
+                @inlinable public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
                 public typealias _Extended = Test_Proto2_Extendable
                 public typealias _Fields = CTestProtos.Test__Proto2__Extendable__ScopeXc665a60f__ScopedX625103f7
-                public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__get_table() }
-                public var _message: LifelineMessages._MessageReference<_Fields>
-                @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-                public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-                public init() { _message = Self._emptyMessage }
+                @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__extendable__scope_xc665a60f__scoped_x625103f7__get_table() }
+                public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+                @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+                    get { _content.settled }
+                    _modify { yield &_content.settled }
+                }
+                @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+                @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+                @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
             }
 
         }
 
         public typealias _Fields = CTestProtos.Test__Proto2__Extendable__ScopeXc665a60f
-        public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__extendable__scope_xc665a60f__get_table() }
-        public var _message: LifelineMessages._MessageReference<_Fields>
-        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-        public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-        public init() { _message = Self._emptyMessage }
+        @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__extendable__scope_xc665a60f__get_table() }
+        public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+        @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+            get { _content.settled }
+            _modify { yield &_content.settled }
+        }
+        @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+        @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+        @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
     }
 
     public typealias _Fields = CTestProtos.Test__Proto2__Extendable
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__extendable__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__extendable__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Proto2_Extensions_note: LifelineMessages.MessageExtension {
-    public var value: String {
-        get { _message.pointee.has_value != 0 ? _message.string(_message.pointee.value) : "" }
-        set { _message.assign(newValue, to: 0, of: Self._table) }
+@frozen public struct Test_Proto2_Extensions_note: LifelineMessages.MessageExtension {
+    @inlinable public var value: String {
+        get { _content.message.pointee.has_value != 0 ? _content.message.string(_content.message.pointee.value) : "" }
+        set { _content.message.assign(newValue, to: 0, of: Self._table) }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
     /// Calls `body` with the text of `value`, without a copy.
-    public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_value != 0 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.value, body)
+    @inlinable public func withValueUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_value != 0 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.value, body)
     }
 
     public typealias _Extended = Google_Protobuf_MessageOptions
     public typealias _Fields = CTestProtos.Test__Proto2__NoteXd4ee0a01
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__note_xd4ee0a01__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__note_xd4ee0a01__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Proto2_Extensions_marker: LifelineMessages.MessageExtension {
-    public var value: Test_Proto2_Marker {
-        _read { yield Test_Proto2_Marker(_reading: _message.pointee.value, in: _message) }
-        set { _message[message: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 0, of: Self._table] }
+@frozen public struct Test_Proto2_Extensions_marker: LifelineMessages.MessageExtension {
+    @inlinable public var value: Test_Proto2_Marker {
+        get { _content.submessage(_content.message.pointee.value, at: 0) }
+        set { _content[message: 0, of: Self._table] = newValue }
+        _modify { yield &_content[message: 0, of: Self._table] }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.value != nil }
+    @inlinable public var hasValue: Bool { _content.message.pointee.value != nil }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.value = nil }
+    @inlinable public mutating func clearValue() { _content.presence.mutableFields(as: Self._table).pointee.value = nil }
 
     public typealias _Extended = Google_Protobuf_FieldOptions
     public typealias _Fields = CTestProtos.Test__Proto2__MarkerX777c8fab
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__marker_x777c8fab__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__marker_x777c8fab__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Proto2_Extensions_count: LifelineMessages.MessageExtension {
-    public var value: Int32 {
-        get { _message.pointee.has_value != 0 ? _message.pointee.value : 0 }
+@frozen public struct Test_Proto2_Extensions_count: LifelineMessages.MessageExtension {
+    @inlinable public var value: Int32 {
+        get { _content.message.pointee.has_value != 0 ? _content.message.pointee.value : 0 }
         set {
             let fields = _mutableFields()
             fields.pointee.has_value = 1
@@ -151,38 +175,46 @@ public struct Test_Proto2_Extensions_count: LifelineMessages.MessageExtension {
         }
     }
     /// Whether `value` is set.
-    public var hasValue: Bool { _message.pointee.has_value != 0 }
+    @inlinable public var hasValue: Bool { _content.message.pointee.has_value != 0 }
     /// Forgets `value`; it then reads as its default.
-    public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
+    @inlinable public mutating func clearValue() { _mutableFields().pointee.has_value = 0 }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Proto2__CountXc2ebd070
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__count_xc2ebd070__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__count_xc2ebd070__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Proto2_Extensions_words: LifelineMessages.MessageExtension {
-    public var value: [String] {
-        get { _message[array: 0, of: Self._table] }
-        set { _message[array: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 0, of: Self._table] }
+@frozen public struct Test_Proto2_Extensions_words: LifelineMessages.MessageExtension {
+    @inlinable public var value: [String] {
+        get { _content[array: 0, of: Self._table] }
+        set { _content[array: 0, of: Self._table] = newValue }
+        _modify { yield &_content[array: 0, of: Self._table] }
     }
-    public var valueField: LifelineMessages.RepeatedField<String> {
+    @inlinable public var valueField: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.value, count: _message.pointee.n_value) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
     public typealias _Extended = Test_Proto2_Extendable
     public typealias _Fields = CTestProtos.Test__Proto2__WordsXd1d7787e
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__words_xd1d7787e__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__proto2__words_xd1d7787e__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
 extension Google_Protobuf_MessageOptions {

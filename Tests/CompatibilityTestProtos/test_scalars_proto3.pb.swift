@@ -8,7 +8,7 @@ public import LifelineSwiftProtobufCompatibility
 
 private typealias _LifelineGeneratedFor = LifelineMessages._GeneratedForVersion4  // No such type? Generate this file anew, with the protoc-gen-lifeline of the version that is linked.
 
-public enum Test_Scalars_Proto3_Color: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
+@frozen public enum Test_Scalars_Proto3_Color: LifelineSwiftProtobufCompatibility.SwiftProtobufEnum {
     case unspecified // = 0
     case red // = 1
     case green // = 2
@@ -17,9 +17,9 @@ public enum Test_Scalars_Proto3_Color: LifelineSwiftProtobufCompatibility.SwiftP
     /// A number that the .proto file does not declare.
     case UNRECOGNIZED(Int)
 
-    public init() { self = .unspecified }
+    @inlinable public init() { self = .unspecified }
 
-    public init?(rawValue: Int) {
+    @inlinable public init?(rawValue: Int) {
         switch rawValue {
         case 0: self = .unspecified
         case 1: self = .red
@@ -30,7 +30,7 @@ public enum Test_Scalars_Proto3_Color: LifelineSwiftProtobufCompatibility.SwiftP
         }
     }
 
-    public var rawValue: Int {
+    @inlinable public var rawValue: Int {
         switch self {
         case .unspecified: 0
         case .red: 1
@@ -44,902 +44,922 @@ public enum Test_Scalars_Proto3_Color: LifelineSwiftProtobufCompatibility.SwiftP
     public static let allCases: [Self] = [.unspecified, .red, .green, .lowest, .highest]
 }
 
-public struct Test_Scalars_Proto3_Point: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var x: Int32 {
-        get { _message.pointee.x }
+@frozen public struct Test_Scalars_Proto3_Point: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var x: Int32 {
+        get { _content.message.pointee.x }
         set { _mutableFields().pointee.x = newValue }
     }
 
-    public var y: Int32 {
-        get { _message.pointee.y }
+    @inlinable public var y: Int32 {
+        get { _content.message.pointee.y }
         set { _mutableFields().pointee.y = newValue }
     }
 
-    public var label: String {
-        get { _message.string(_message.pointee.label) }
-        set { _message.assign(newValue, to: 2, of: Self._table) }
+    @inlinable public var label: String {
+        get { _content.message.string(_content.message.pointee.label) }
+        set { _content.message.assign(newValue, to: 2, of: Self._table) }
     }
     /// Calls `body` with the text of `label`, without a copy.
-    public func withLabelUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.label, body)
+    @inlinable public func withLabelUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _content.message.withUTF8Span(_content.message.pointee.label, body)
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Point
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__point__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__point__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Scalars_Proto3_Singular: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var aDouble: Double {
-        get { _message.pointee.a_double }
+@frozen public struct Test_Scalars_Proto3_Singular: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var aDouble: Double {
+        get { _content.message.pointee.a_double }
         set { _mutableFields().pointee.a_double = newValue }
     }
 
-    public var aFloat: Float {
-        get { _message.pointee.a_float }
+    @inlinable public var aFloat: Float {
+        get { _content.message.pointee.a_float }
         set { _mutableFields().pointee.a_float = newValue }
     }
 
-    public var aInt32: Int32 {
-        get { _message.pointee.a_int32 }
+    @inlinable public var aInt32: Int32 {
+        get { _content.message.pointee.a_int32 }
         set { _mutableFields().pointee.a_int32 = newValue }
     }
 
-    public var aInt64: Int64 {
-        get { _message.pointee.a_int64 }
+    @inlinable public var aInt64: Int64 {
+        get { _content.message.pointee.a_int64 }
         set { _mutableFields().pointee.a_int64 = newValue }
     }
 
-    public var aUint32: UInt32 {
-        get { _message.pointee.a_uint32 }
+    @inlinable public var aUint32: UInt32 {
+        get { _content.message.pointee.a_uint32 }
         set { _mutableFields().pointee.a_uint32 = newValue }
     }
 
-    public var aUint64: UInt64 {
-        get { _message.pointee.a_uint64 }
+    @inlinable public var aUint64: UInt64 {
+        get { _content.message.pointee.a_uint64 }
         set { _mutableFields().pointee.a_uint64 = newValue }
     }
 
-    public var aSint32: Int32 {
-        get { _message.pointee.a_sint32 }
+    @inlinable public var aSint32: Int32 {
+        get { _content.message.pointee.a_sint32 }
         set { _mutableFields().pointee.a_sint32 = newValue }
     }
 
-    public var aSint64: Int64 {
-        get { _message.pointee.a_sint64 }
+    @inlinable public var aSint64: Int64 {
+        get { _content.message.pointee.a_sint64 }
         set { _mutableFields().pointee.a_sint64 = newValue }
     }
 
-    public var aFixed32: UInt32 {
-        get { _message.pointee.a_fixed32 }
+    @inlinable public var aFixed32: UInt32 {
+        get { _content.message.pointee.a_fixed32 }
         set { _mutableFields().pointee.a_fixed32 = newValue }
     }
 
-    public var aFixed64: UInt64 {
-        get { _message.pointee.a_fixed64 }
+    @inlinable public var aFixed64: UInt64 {
+        get { _content.message.pointee.a_fixed64 }
         set { _mutableFields().pointee.a_fixed64 = newValue }
     }
 
-    public var aSfixed32: Int32 {
-        get { _message.pointee.a_sfixed32 }
+    @inlinable public var aSfixed32: Int32 {
+        get { _content.message.pointee.a_sfixed32 }
         set { _mutableFields().pointee.a_sfixed32 = newValue }
     }
 
-    public var aSfixed64: Int64 {
-        get { _message.pointee.a_sfixed64 }
+    @inlinable public var aSfixed64: Int64 {
+        get { _content.message.pointee.a_sfixed64 }
         set { _mutableFields().pointee.a_sfixed64 = newValue }
     }
 
-    public var aBool: Bool {
-        get { _message.pointee.a_bool != 0 }
+    @inlinable public var aBool: Bool {
+        get { _content.message.pointee.a_bool != 0 }
         set { _mutableFields().pointee.a_bool = newValue ? 1 : 0 }
     }
 
-    public var aString: String {
-        get { _message.string(_message.pointee.a_string) }
-        set { _message.assign(newValue, to: 13, of: Self._table) }
+    @inlinable public var aString: String {
+        get { _content.message.string(_content.message.pointee.a_string) }
+        set { _content.message.assign(newValue, to: 13, of: Self._table) }
     }
     /// Calls `body` with the text of `aString`, without a copy.
-    public func withAStringUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withUTF8Span(_message.pointee.a_string, body)
+    @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _content.message.withUTF8Span(_content.message.pointee.a_string, body)
     }
 
-    public var aBytes: Data {
-        get { _message.data(_message.pointee.a_bytes) }
-        set { _message.assign(newValue, to: 14, of: Self._table) }
+    @inlinable public var aBytes: Data {
+        get { _content.message.data(_content.message.pointee.a_bytes) }
+        set { _content.message.assign(newValue, to: 14, of: Self._table) }
     }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
-    public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        return try _message.withSpan(_message.pointee.a_bytes, body)
+    @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        return try _content.message.withSpan(_content.message.pointee.a_bytes, body)
     }
 
-    public var aColor: Test_Scalars_Proto3_Color {
-        get { Test_Scalars_Proto3_Color._load(_message.pointee.a_color) }
+    @inlinable public var aColor: Test_Scalars_Proto3_Color {
+        get { Test_Scalars_Proto3_Color._load(_content.message.pointee.a_color) }
         set { _mutableFields().pointee.a_color = newValue._cValue }
     }
 
-    public var aPoint: Test_Scalars_Proto3_Point {
-        _read { yield Test_Scalars_Proto3_Point(_reading: _message.pointee.a_point, in: _message) }
-        set { _message[message: 16, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 16, of: Self._table] }
+    @inlinable public var aPoint: Test_Scalars_Proto3_Point {
+        get { _content.submessage(_content.message.pointee.a_point, at: 16) }
+        set { _content[message: 16, of: Self._table] = newValue }
+        _modify { yield &_content[message: 16, of: Self._table] }
     }
     /// Whether `aPoint` is set.
-    public var hasAPoint: Bool { _message.pointee.a_point != nil }
+    @inlinable public var hasAPoint: Bool { _content.message.pointee.a_point != nil }
     /// Forgets `aPoint`; it then reads as its default.
-    public mutating func clearAPoint() { _mutableFields().pointee.a_point = nil }
+    @inlinable public mutating func clearAPoint() { _content.presence.mutableFields(as: Self._table).pointee.a_point = nil }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Singular
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__singular__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__singular__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var aDouble: Double {
-        get { _message.pointee.has_a_double_case.rawValue == 1 ? _message.pointee.a_double : 0 }
+@frozen public struct Test_Scalars_Proto3_Optional: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var aDouble: Double {
+        get { _content.message.pointee.has_a_double_case.rawValue == 1 ? _content.message.pointee.a_double : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.has_a_double_case.rawValue = 1
             fields.pointee.a_double = newValue
         }
     }
     /// Whether `aDouble` is set.
-    public var hasADouble: Bool { _message.pointee.has_a_double_case.rawValue == 1 }
+    @inlinable public var hasADouble: Bool { _content.message.pointee.has_a_double_case.rawValue == 1 }
     /// Forgets `aDouble`; it then reads as its default.
-    public mutating func clearADouble() { _mutableFields().pointee.has_a_double_case.rawValue = 0 }
+    @inlinable public mutating func clearADouble() { _content.presence.mutableFields(as: Self._table).pointee.has_a_double_case.rawValue = 0 }
 
-    public var aFloat: Float {
-        get { _message.pointee.has_a_float_case.rawValue == 2 ? _message.pointee.a_float : 0 }
+    @inlinable public var aFloat: Float {
+        get { _content.message.pointee.has_a_float_case.rawValue == 2 ? _content.message.pointee.a_float : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.has_a_float_case.rawValue = 2
             fields.pointee.a_float = newValue
         }
     }
     /// Whether `aFloat` is set.
-    public var hasAFloat: Bool { _message.pointee.has_a_float_case.rawValue == 2 }
+    @inlinable public var hasAFloat: Bool { _content.message.pointee.has_a_float_case.rawValue == 2 }
     /// Forgets `aFloat`; it then reads as its default.
-    public mutating func clearAFloat() { _mutableFields().pointee.has_a_float_case.rawValue = 0 }
+    @inlinable public mutating func clearAFloat() { _content.presence.mutableFields(as: Self._table).pointee.has_a_float_case.rawValue = 0 }
 
-    public var aInt32: Int32 {
-        get { _message.pointee.has_a_int32_case.rawValue == 3 ? _message.pointee.a_int32 : 0 }
+    @inlinable public var aInt32: Int32 {
+        get { _content.message.pointee.has_a_int32_case.rawValue == 3 ? _content.message.pointee.a_int32 : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.has_a_int32_case.rawValue = 3
             fields.pointee.a_int32 = newValue
         }
     }
     /// Whether `aInt32` is set.
-    public var hasAInt32: Bool { _message.pointee.has_a_int32_case.rawValue == 3 }
+    @inlinable public var hasAInt32: Bool { _content.message.pointee.has_a_int32_case.rawValue == 3 }
     /// Forgets `aInt32`; it then reads as its default.
-    public mutating func clearAInt32() { _mutableFields().pointee.has_a_int32_case.rawValue = 0 }
+    @inlinable public mutating func clearAInt32() { _content.presence.mutableFields(as: Self._table).pointee.has_a_int32_case.rawValue = 0 }
 
-    public var aInt64: Int64 {
-        get { _message.pointee.has_a_int64_case.rawValue == 4 ? _message.pointee.a_int64 : 0 }
+    @inlinable public var aInt64: Int64 {
+        get { _content.message.pointee.has_a_int64_case.rawValue == 4 ? _content.message.pointee.a_int64 : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.has_a_int64_case.rawValue = 4
             fields.pointee.a_int64 = newValue
         }
     }
     /// Whether `aInt64` is set.
-    public var hasAInt64: Bool { _message.pointee.has_a_int64_case.rawValue == 4 }
+    @inlinable public var hasAInt64: Bool { _content.message.pointee.has_a_int64_case.rawValue == 4 }
     /// Forgets `aInt64`; it then reads as its default.
-    public mutating func clearAInt64() { _mutableFields().pointee.has_a_int64_case.rawValue = 0 }
+    @inlinable public mutating func clearAInt64() { _content.presence.mutableFields(as: Self._table).pointee.has_a_int64_case.rawValue = 0 }
 
-    public var aUint32: UInt32 {
-        get { _message.pointee.has_a_uint32_case.rawValue == 5 ? _message.pointee.a_uint32 : 0 }
+    @inlinable public var aUint32: UInt32 {
+        get { _content.message.pointee.has_a_uint32_case.rawValue == 5 ? _content.message.pointee.a_uint32 : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.has_a_uint32_case.rawValue = 5
             fields.pointee.a_uint32 = newValue
         }
     }
     /// Whether `aUint32` is set.
-    public var hasAUint32: Bool { _message.pointee.has_a_uint32_case.rawValue == 5 }
+    @inlinable public var hasAUint32: Bool { _content.message.pointee.has_a_uint32_case.rawValue == 5 }
     /// Forgets `aUint32`; it then reads as its default.
-    public mutating func clearAUint32() { _mutableFields().pointee.has_a_uint32_case.rawValue = 0 }
+    @inlinable public mutating func clearAUint32() { _content.presence.mutableFields(as: Self._table).pointee.has_a_uint32_case.rawValue = 0 }
 
-    public var aUint64: UInt64 {
-        get { _message.pointee.has_a_uint64_case.rawValue == 6 ? _message.pointee.a_uint64 : 0 }
+    @inlinable public var aUint64: UInt64 {
+        get { _content.message.pointee.has_a_uint64_case.rawValue == 6 ? _content.message.pointee.a_uint64 : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.has_a_uint64_case.rawValue = 6
             fields.pointee.a_uint64 = newValue
         }
     }
     /// Whether `aUint64` is set.
-    public var hasAUint64: Bool { _message.pointee.has_a_uint64_case.rawValue == 6 }
+    @inlinable public var hasAUint64: Bool { _content.message.pointee.has_a_uint64_case.rawValue == 6 }
     /// Forgets `aUint64`; it then reads as its default.
-    public mutating func clearAUint64() { _mutableFields().pointee.has_a_uint64_case.rawValue = 0 }
+    @inlinable public mutating func clearAUint64() { _content.presence.mutableFields(as: Self._table).pointee.has_a_uint64_case.rawValue = 0 }
 
-    public var aSint32: Int32 {
-        get { _message.pointee.has_a_sint32_case.rawValue == 7 ? _message.pointee.a_sint32 : 0 }
+    @inlinable public var aSint32: Int32 {
+        get { _content.message.pointee.has_a_sint32_case.rawValue == 7 ? _content.message.pointee.a_sint32 : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.has_a_sint32_case.rawValue = 7
             fields.pointee.a_sint32 = newValue
         }
     }
     /// Whether `aSint32` is set.
-    public var hasASint32: Bool { _message.pointee.has_a_sint32_case.rawValue == 7 }
+    @inlinable public var hasASint32: Bool { _content.message.pointee.has_a_sint32_case.rawValue == 7 }
     /// Forgets `aSint32`; it then reads as its default.
-    public mutating func clearASint32() { _mutableFields().pointee.has_a_sint32_case.rawValue = 0 }
+    @inlinable public mutating func clearASint32() { _content.presence.mutableFields(as: Self._table).pointee.has_a_sint32_case.rawValue = 0 }
 
-    public var aSint64: Int64 {
-        get { _message.pointee.has_a_sint64_case.rawValue == 8 ? _message.pointee.a_sint64 : 0 }
+    @inlinable public var aSint64: Int64 {
+        get { _content.message.pointee.has_a_sint64_case.rawValue == 8 ? _content.message.pointee.a_sint64 : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.has_a_sint64_case.rawValue = 8
             fields.pointee.a_sint64 = newValue
         }
     }
     /// Whether `aSint64` is set.
-    public var hasASint64: Bool { _message.pointee.has_a_sint64_case.rawValue == 8 }
+    @inlinable public var hasASint64: Bool { _content.message.pointee.has_a_sint64_case.rawValue == 8 }
     /// Forgets `aSint64`; it then reads as its default.
-    public mutating func clearASint64() { _mutableFields().pointee.has_a_sint64_case.rawValue = 0 }
+    @inlinable public mutating func clearASint64() { _content.presence.mutableFields(as: Self._table).pointee.has_a_sint64_case.rawValue = 0 }
 
-    public var aFixed32: UInt32 {
-        get { _message.pointee.has_a_fixed32_case.rawValue == 9 ? _message.pointee.a_fixed32 : 0 }
+    @inlinable public var aFixed32: UInt32 {
+        get { _content.message.pointee.has_a_fixed32_case.rawValue == 9 ? _content.message.pointee.a_fixed32 : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.has_a_fixed32_case.rawValue = 9
             fields.pointee.a_fixed32 = newValue
         }
     }
     /// Whether `aFixed32` is set.
-    public var hasAFixed32: Bool { _message.pointee.has_a_fixed32_case.rawValue == 9 }
+    @inlinable public var hasAFixed32: Bool { _content.message.pointee.has_a_fixed32_case.rawValue == 9 }
     /// Forgets `aFixed32`; it then reads as its default.
-    public mutating func clearAFixed32() { _mutableFields().pointee.has_a_fixed32_case.rawValue = 0 }
+    @inlinable public mutating func clearAFixed32() { _content.presence.mutableFields(as: Self._table).pointee.has_a_fixed32_case.rawValue = 0 }
 
-    public var aFixed64: UInt64 {
-        get { _message.pointee.has_a_fixed64_case.rawValue == 10 ? _message.pointee.a_fixed64 : 0 }
+    @inlinable public var aFixed64: UInt64 {
+        get { _content.message.pointee.has_a_fixed64_case.rawValue == 10 ? _content.message.pointee.a_fixed64 : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.has_a_fixed64_case.rawValue = 10
             fields.pointee.a_fixed64 = newValue
         }
     }
     /// Whether `aFixed64` is set.
-    public var hasAFixed64: Bool { _message.pointee.has_a_fixed64_case.rawValue == 10 }
+    @inlinable public var hasAFixed64: Bool { _content.message.pointee.has_a_fixed64_case.rawValue == 10 }
     /// Forgets `aFixed64`; it then reads as its default.
-    public mutating func clearAFixed64() { _mutableFields().pointee.has_a_fixed64_case.rawValue = 0 }
+    @inlinable public mutating func clearAFixed64() { _content.presence.mutableFields(as: Self._table).pointee.has_a_fixed64_case.rawValue = 0 }
 
-    public var aSfixed32: Int32 {
-        get { _message.pointee.has_a_sfixed32_case.rawValue == 11 ? _message.pointee.a_sfixed32 : 0 }
+    @inlinable public var aSfixed32: Int32 {
+        get { _content.message.pointee.has_a_sfixed32_case.rawValue == 11 ? _content.message.pointee.a_sfixed32 : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.has_a_sfixed32_case.rawValue = 11
             fields.pointee.a_sfixed32 = newValue
         }
     }
     /// Whether `aSfixed32` is set.
-    public var hasASfixed32: Bool { _message.pointee.has_a_sfixed32_case.rawValue == 11 }
+    @inlinable public var hasASfixed32: Bool { _content.message.pointee.has_a_sfixed32_case.rawValue == 11 }
     /// Forgets `aSfixed32`; it then reads as its default.
-    public mutating func clearASfixed32() { _mutableFields().pointee.has_a_sfixed32_case.rawValue = 0 }
+    @inlinable public mutating func clearASfixed32() { _content.presence.mutableFields(as: Self._table).pointee.has_a_sfixed32_case.rawValue = 0 }
 
-    public var aSfixed64: Int64 {
-        get { _message.pointee.has_a_sfixed64_case.rawValue == 12 ? _message.pointee.a_sfixed64 : 0 }
+    @inlinable public var aSfixed64: Int64 {
+        get { _content.message.pointee.has_a_sfixed64_case.rawValue == 12 ? _content.message.pointee.a_sfixed64 : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.has_a_sfixed64_case.rawValue = 12
             fields.pointee.a_sfixed64 = newValue
         }
     }
     /// Whether `aSfixed64` is set.
-    public var hasASfixed64: Bool { _message.pointee.has_a_sfixed64_case.rawValue == 12 }
+    @inlinable public var hasASfixed64: Bool { _content.message.pointee.has_a_sfixed64_case.rawValue == 12 }
     /// Forgets `aSfixed64`; it then reads as its default.
-    public mutating func clearASfixed64() { _mutableFields().pointee.has_a_sfixed64_case.rawValue = 0 }
+    @inlinable public mutating func clearASfixed64() { _content.presence.mutableFields(as: Self._table).pointee.has_a_sfixed64_case.rawValue = 0 }
 
-    public var aBool: Bool {
-        get { _message.pointee.has_a_bool_case.rawValue == 13 ? _message.pointee.a_bool != 0 : false }
+    @inlinable public var aBool: Bool {
+        get { _content.message.pointee.has_a_bool_case.rawValue == 13 ? _content.message.pointee.a_bool != 0 : false }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.has_a_bool_case.rawValue = 13
             fields.pointee.a_bool = newValue ? 1 : 0
         }
     }
     /// Whether `aBool` is set.
-    public var hasABool: Bool { _message.pointee.has_a_bool_case.rawValue == 13 }
+    @inlinable public var hasABool: Bool { _content.message.pointee.has_a_bool_case.rawValue == 13 }
     /// Forgets `aBool`; it then reads as its default.
-    public mutating func clearABool() { _mutableFields().pointee.has_a_bool_case.rawValue = 0 }
+    @inlinable public mutating func clearABool() { _content.presence.mutableFields(as: Self._table).pointee.has_a_bool_case.rawValue = 0 }
 
-    public var aString: String {
-        get { _message.pointee.has_a_string_case.rawValue == 14 ? _message.string(_message.pointee.a_string) : "" }
-        set { _message.assign(newValue, to: 13, of: Self._table) }
+    @inlinable public var aString: String {
+        get { _content.message.pointee.has_a_string_case.rawValue == 14 ? _content.message.string(_content.message.pointee.a_string) : "" }
+        set { _content.presence.assign(newValue, to: 13, of: Self._table) }
     }
     /// Whether `aString` is set.
-    public var hasAString: Bool { _message.pointee.has_a_string_case.rawValue == 14 }
+    @inlinable public var hasAString: Bool { _content.message.pointee.has_a_string_case.rawValue == 14 }
     /// Forgets `aString`; it then reads as its default.
-    public mutating func clearAString() { _mutableFields().pointee.has_a_string_case.rawValue = 0 }
+    @inlinable public mutating func clearAString() { _content.presence.mutableFields(as: Self._table).pointee.has_a_string_case.rawValue = 0 }
     /// Calls `body` with the text of `aString`, without a copy.
-    public func withAStringUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_a_string_case.rawValue == 14 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.a_string, body)
+    @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_a_string_case.rawValue == 14 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.a_string, body)
     }
 
-    public var aBytes: Data {
-        get { _message.pointee.has_a_bytes_case.rawValue == 15 ? _message.data(_message.pointee.a_bytes) : Data([]) }
-        set { _message.assign(newValue, to: 14, of: Self._table) }
+    @inlinable public var aBytes: Data {
+        get { _content.message.pointee.has_a_bytes_case.rawValue == 15 ? _content.message.data(_content.message.pointee.a_bytes) : Data([]) }
+        set { _content.presence.assign(newValue, to: 14, of: Self._table) }
     }
     /// Whether `aBytes` is set.
-    public var hasABytes: Bool { _message.pointee.has_a_bytes_case.rawValue == 15 }
+    @inlinable public var hasABytes: Bool { _content.message.pointee.has_a_bytes_case.rawValue == 15 }
     /// Forgets `aBytes`; it then reads as its default.
-    public mutating func clearABytes() { _mutableFields().pointee.has_a_bytes_case.rawValue = 0 }
+    @inlinable public mutating func clearABytes() { _content.presence.mutableFields(as: Self._table).pointee.has_a_bytes_case.rawValue = 0 }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
-    public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.has_a_bytes_case.rawValue == 15 else { return try body([UInt8]().span) }
-        return try _message.withSpan(_message.pointee.a_bytes, body)
+    @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.has_a_bytes_case.rawValue == 15 else { return try body([UInt8]().span) }
+        return try _content.message.withSpan(_content.message.pointee.a_bytes, body)
     }
 
-    public var aColor: Test_Scalars_Proto3_Color {
-        get { _message.pointee.has_a_color_case.rawValue == 16 ? Test_Scalars_Proto3_Color._load(_message.pointee.a_color) : .unspecified }
+    @inlinable public var aColor: Test_Scalars_Proto3_Color {
+        get { _content.message.pointee.has_a_color_case.rawValue == 16 ? Test_Scalars_Proto3_Color._load(_content.message.pointee.a_color) : .unspecified }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.has_a_color_case.rawValue = 16
             fields.pointee.a_color = newValue._cValue
         }
     }
     /// Whether `aColor` is set.
-    public var hasAColor: Bool { _message.pointee.has_a_color_case.rawValue == 16 }
+    @inlinable public var hasAColor: Bool { _content.message.pointee.has_a_color_case.rawValue == 16 }
     /// Forgets `aColor`; it then reads as its default.
-    public mutating func clearAColor() { _mutableFields().pointee.has_a_color_case.rawValue = 0 }
+    @inlinable public mutating func clearAColor() { _content.presence.mutableFields(as: Self._table).pointee.has_a_color_case.rawValue = 0 }
 
-    public var aPoint: Test_Scalars_Proto3_Point {
-        _read { yield Test_Scalars_Proto3_Point(_reading: _message.pointee.has_a_point_case.rawValue == 17 ? _message.pointee.a_point : nil, in: _message) }
-        set { _message[message: 16, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 16, of: Self._table] }
+    @inlinable public var aPoint: Test_Scalars_Proto3_Point {
+        get { _content.submessage(_content.message.pointee.has_a_point_case.rawValue == 17 ? _content.message.pointee.a_point : nil, at: 16) }
+        set { _content[message: 16, of: Self._table] = newValue }
+        _modify { yield &_content[message: 16, of: Self._table] }
     }
     /// Whether `aPoint` is set.
-    public var hasAPoint: Bool { _message.pointee.has_a_point_case.rawValue == 17 }
+    @inlinable public var hasAPoint: Bool { _content.message.pointee.has_a_point_case.rawValue == 17 }
     /// Forgets `aPoint`; it then reads as its default.
-    public mutating func clearAPoint() { _mutableFields().pointee.has_a_point_case.rawValue = 0 }
+    @inlinable public mutating func clearAPoint() { _content.presence.mutableFields(as: Self._table).pointee.has_a_point_case.rawValue = 0 }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Optional
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__optional__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__optional__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var someDouble: [Double] {
-        get { _message[array: 0, of: Self._table] }
-        set { _message[array: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 0, of: Self._table] }
+@frozen public struct Test_Scalars_Proto3_Packed: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var someDouble: [Double] {
+        get { _content[array: 0, of: Self._table] }
+        set { _content[array: 0, of: Self._table] = newValue }
+        _modify { yield &_content[array: 0, of: Self._table] }
     }
-    public var someDoubleField: LifelineMessages.RepeatedField<Double> {
+    @inlinable public var someDoubleField: LifelineMessages.RepeatedField<Double> {
         _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.some_double, count: _message.pointee.n_some_double) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    public var someFloat: [Float] {
-        get { _message[array: 1, of: Self._table] }
-        set { _message[array: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 1, of: Self._table] }
+    @inlinable public var someFloat: [Float] {
+        get { _content[array: 1, of: Self._table] }
+        set { _content[array: 1, of: Self._table] = newValue }
+        _modify { yield &_content[array: 1, of: Self._table] }
     }
-    public var someFloatField: LifelineMessages.RepeatedField<Float> {
+    @inlinable public var someFloatField: LifelineMessages.RepeatedField<Float> {
         _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.some_float, count: _message.pointee.n_some_float) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    public var someInt32: [Int32] {
-        get { _message[array: 2, of: Self._table] }
-        set { _message[array: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 2, of: Self._table] }
+    @inlinable public var someInt32: [Int32] {
+        get { _content[array: 2, of: Self._table] }
+        set { _content[array: 2, of: Self._table] = newValue }
+        _modify { yield &_content[array: 2, of: Self._table] }
     }
-    public var someInt32Field: LifelineMessages.RepeatedField<Int32> {
+    @inlinable public var someInt32Field: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    public var someInt64: [Int64] {
-        get { _message[array: 3, of: Self._table] }
-        set { _message[array: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 3, of: Self._table] }
+    @inlinable public var someInt64: [Int64] {
+        get { _content[array: 3, of: Self._table] }
+        set { _content[array: 3, of: Self._table] = newValue }
+        _modify { yield &_content[array: 3, of: Self._table] }
     }
-    public var someInt64Field: LifelineMessages.RepeatedField<Int64> {
+    @inlinable public var someInt64Field: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    public var someUint32: [UInt32] {
-        get { _message[array: 4, of: Self._table] }
-        set { _message[array: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 4, of: Self._table] }
+    @inlinable public var someUint32: [UInt32] {
+        get { _content[array: 4, of: Self._table] }
+        set { _content[array: 4, of: Self._table] = newValue }
+        _modify { yield &_content[array: 4, of: Self._table] }
     }
-    public var someUint32Field: LifelineMessages.RepeatedField<UInt32> {
+    @inlinable public var someUint32Field: LifelineMessages.RepeatedField<UInt32> {
         _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    public var someUint64: [UInt64] {
-        get { _message[array: 5, of: Self._table] }
-        set { _message[array: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 5, of: Self._table] }
+    @inlinable public var someUint64: [UInt64] {
+        get { _content[array: 5, of: Self._table] }
+        set { _content[array: 5, of: Self._table] = newValue }
+        _modify { yield &_content[array: 5, of: Self._table] }
     }
-    public var someUint64Field: LifelineMessages.RepeatedField<UInt64> {
+    @inlinable public var someUint64Field: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
-    public var someSint32: [Int32] {
-        get { _message[array: 6, of: Self._table] }
-        set { _message[array: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 6, of: Self._table] }
+    @inlinable public var someSint32: [Int32] {
+        get { _content[array: 6, of: Self._table] }
+        set { _content[array: 6, of: Self._table] = newValue }
+        _modify { yield &_content[array: 6, of: Self._table] }
     }
-    public var someSint32Field: LifelineMessages.RepeatedField<Int32> {
+    @inlinable public var someSint32Field: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
         set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
-    public var someSint64: [Int64] {
-        get { _message[array: 7, of: Self._table] }
-        set { _message[array: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 7, of: Self._table] }
+    @inlinable public var someSint64: [Int64] {
+        get { _content[array: 7, of: Self._table] }
+        set { _content[array: 7, of: Self._table] = newValue }
+        _modify { yield &_content[array: 7, of: Self._table] }
     }
-    public var someSint64Field: LifelineMessages.RepeatedField<Int64> {
+    @inlinable public var someSint64Field: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
         set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
-    public var someFixed32: [UInt32] {
-        get { _message[array: 8, of: Self._table] }
-        set { _message[array: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 8, of: Self._table] }
+    @inlinable public var someFixed32: [UInt32] {
+        get { _content[array: 8, of: Self._table] }
+        set { _content[array: 8, of: Self._table] = newValue }
+        _modify { yield &_content[array: 8, of: Self._table] }
     }
-    public var someFixed32Field: LifelineMessages.RepeatedField<UInt32> {
+    @inlinable public var someFixed32Field: LifelineMessages.RepeatedField<UInt32> {
         _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
         set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
-    public var someFixed64: [UInt64] {
-        get { _message[array: 9, of: Self._table] }
-        set { _message[array: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 9, of: Self._table] }
+    @inlinable public var someFixed64: [UInt64] {
+        get { _content[array: 9, of: Self._table] }
+        set { _content[array: 9, of: Self._table] = newValue }
+        _modify { yield &_content[array: 9, of: Self._table] }
     }
-    public var someFixed64Field: LifelineMessages.RepeatedField<UInt64> {
+    @inlinable public var someFixed64Field: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
         set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
-    public var someSfixed32: [Int32] {
-        get { _message[array: 10, of: Self._table] }
-        set { _message[array: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 10, of: Self._table] }
+    @inlinable public var someSfixed32: [Int32] {
+        get { _content[array: 10, of: Self._table] }
+        set { _content[array: 10, of: Self._table] = newValue }
+        _modify { yield &_content[array: 10, of: Self._table] }
     }
-    public var someSfixed32Field: LifelineMessages.RepeatedField<Int32> {
+    @inlinable public var someSfixed32Field: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
         set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
-    public var someSfixed64: [Int64] {
-        get { _message[array: 11, of: Self._table] }
-        set { _message[array: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 11, of: Self._table] }
+    @inlinable public var someSfixed64: [Int64] {
+        get { _content[array: 11, of: Self._table] }
+        set { _content[array: 11, of: Self._table] = newValue }
+        _modify { yield &_content[array: 11, of: Self._table] }
     }
-    public var someSfixed64Field: LifelineMessages.RepeatedField<Int64> {
+    @inlinable public var someSfixed64Field: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
         set { _message[collection: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
+        _modify { yield &_message[collection: 11, of: Self._table] }
     }
 
-    public var someBool: [Bool] {
-        get { _message[array: 12, of: Self._table] }
-        set { _message[array: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 12, of: Self._table] }
+    @inlinable public var someBool: [Bool] {
+        get { _content[array: 12, of: Self._table] }
+        set { _content[array: 12, of: Self._table] = newValue }
+        _modify { yield &_content[array: 12, of: Self._table] }
     }
-    public var someBoolField: LifelineMessages.RepeatedField<Bool> {
+    @inlinable public var someBoolField: LifelineMessages.RepeatedField<Bool> {
         _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
         set { _message[collection: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 12, of: Self._table] }
+        _modify { yield &_message[collection: 12, of: Self._table] }
     }
 
-    public var someString: [String] {
-        get { _message[array: 13, of: Self._table] }
-        set { _message[array: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 13, of: Self._table] }
+    @inlinable public var someString: [String] {
+        get { _content[array: 13, of: Self._table] }
+        set { _content[array: 13, of: Self._table] = newValue }
+        _modify { yield &_content[array: 13, of: Self._table] }
     }
-    public var someStringField: LifelineMessages.RepeatedField<String> {
+    @inlinable public var someStringField: LifelineMessages.RepeatedField<String> {
         _read { yield LifelineMessages.RepeatedField<String>(_in: _message, _message.pointee.some_string, count: _message.pointee.n_some_string) }
         set { _message[collection: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
+        _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
-    public var someBytes: [Data] {
-        get { _message[array: 14, of: Self._table] }
-        set { _message[array: 14, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 14, of: Self._table] }
+    @inlinable public var someBytes: [Data] {
+        get { _content[array: 14, of: Self._table] }
+        set { _content[array: 14, of: Self._table] = newValue }
+        _modify { yield &_content[array: 14, of: Self._table] }
     }
-    public var someBytesField: LifelineMessages.RepeatedField<Data> {
+    @inlinable public var someBytesField: LifelineMessages.RepeatedField<Data> {
         _read { yield LifelineMessages.RepeatedField<Data>(_in: _message, _message.pointee.some_bytes, count: _message.pointee.n_some_bytes) }
         set { _message[collection: 14, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 14, of: Self._table] }
+        _modify { yield &_message[collection: 14, of: Self._table] }
     }
 
-    public var someColor: [Test_Scalars_Proto3_Color] {
-        get { _message[array: 15, of: Self._table] }
-        set { _message[array: 15, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 15, of: Self._table] }
+    @inlinable public var someColor: [Test_Scalars_Proto3_Color] {
+        get { _content[array: 15, of: Self._table] }
+        set { _content[array: 15, of: Self._table] = newValue }
+        _modify { yield &_content[array: 15, of: Self._table] }
     }
-    public var someColorField: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
+    @inlinable public var someColorField: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
         _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message, _message.pointee.some_color, count: _message.pointee.n_some_color) }
         set { _message[collection: 15, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 15, of: Self._table] }
+        _modify { yield &_message[collection: 15, of: Self._table] }
     }
 
-    public var somePoint: [Test_Scalars_Proto3_Point] {
-        get { _message[array: 16, of: Self._table] }
-        set { _message[array: 16, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 16, of: Self._table] }
+    @inlinable public var somePoint: [Test_Scalars_Proto3_Point] {
+        get { _content[array: 16, of: Self._table] }
+        set { _content[array: 16, of: Self._table] = newValue }
+        _modify { yield &_content[array: 16, of: Self._table] }
     }
-    public var somePointField: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Point> {
+    @inlinable public var somePointField: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Point> {
         _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Point>(_in: _message, _message.pointee.some_point, count: _message.pointee.n_some_point) }
         set { _message[collection: 16, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 16, of: Self._table] }
+        _modify { yield &_message[collection: 16, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Packed
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__packed__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__packed__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Scalars_Proto3_Unpacked: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var someDouble: [Double] {
-        get { _message[array: 0, of: Self._table] }
-        set { _message[array: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 0, of: Self._table] }
+@frozen public struct Test_Scalars_Proto3_Unpacked: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var someDouble: [Double] {
+        get { _content[array: 0, of: Self._table] }
+        set { _content[array: 0, of: Self._table] = newValue }
+        _modify { yield &_content[array: 0, of: Self._table] }
     }
-    public var someDoubleField: LifelineMessages.RepeatedField<Double> {
+    @inlinable public var someDoubleField: LifelineMessages.RepeatedField<Double> {
         _read { yield LifelineMessages.RepeatedField<Double>(_in: _message, _message.pointee.some_double, count: _message.pointee.n_some_double) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    public var someFloat: [Float] {
-        get { _message[array: 1, of: Self._table] }
-        set { _message[array: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 1, of: Self._table] }
+    @inlinable public var someFloat: [Float] {
+        get { _content[array: 1, of: Self._table] }
+        set { _content[array: 1, of: Self._table] = newValue }
+        _modify { yield &_content[array: 1, of: Self._table] }
     }
-    public var someFloatField: LifelineMessages.RepeatedField<Float> {
+    @inlinable public var someFloatField: LifelineMessages.RepeatedField<Float> {
         _read { yield LifelineMessages.RepeatedField<Float>(_in: _message, _message.pointee.some_float, count: _message.pointee.n_some_float) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    public var someInt32: [Int32] {
-        get { _message[array: 2, of: Self._table] }
-        set { _message[array: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 2, of: Self._table] }
+    @inlinable public var someInt32: [Int32] {
+        get { _content[array: 2, of: Self._table] }
+        set { _content[array: 2, of: Self._table] = newValue }
+        _modify { yield &_content[array: 2, of: Self._table] }
     }
-    public var someInt32Field: LifelineMessages.RepeatedField<Int32> {
+    @inlinable public var someInt32Field: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_int32, count: _message.pointee.n_some_int32) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    public var someInt64: [Int64] {
-        get { _message[array: 3, of: Self._table] }
-        set { _message[array: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 3, of: Self._table] }
+    @inlinable public var someInt64: [Int64] {
+        get { _content[array: 3, of: Self._table] }
+        set { _content[array: 3, of: Self._table] = newValue }
+        _modify { yield &_content[array: 3, of: Self._table] }
     }
-    public var someInt64Field: LifelineMessages.RepeatedField<Int64> {
+    @inlinable public var someInt64Field: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_int64, count: _message.pointee.n_some_int64) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    public var someUint32: [UInt32] {
-        get { _message[array: 4, of: Self._table] }
-        set { _message[array: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 4, of: Self._table] }
+    @inlinable public var someUint32: [UInt32] {
+        get { _content[array: 4, of: Self._table] }
+        set { _content[array: 4, of: Self._table] = newValue }
+        _modify { yield &_content[array: 4, of: Self._table] }
     }
-    public var someUint32Field: LifelineMessages.RepeatedField<UInt32> {
+    @inlinable public var someUint32Field: LifelineMessages.RepeatedField<UInt32> {
         _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_uint32, count: _message.pointee.n_some_uint32) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    public var someUint64: [UInt64] {
-        get { _message[array: 5, of: Self._table] }
-        set { _message[array: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 5, of: Self._table] }
+    @inlinable public var someUint64: [UInt64] {
+        get { _content[array: 5, of: Self._table] }
+        set { _content[array: 5, of: Self._table] = newValue }
+        _modify { yield &_content[array: 5, of: Self._table] }
     }
-    public var someUint64Field: LifelineMessages.RepeatedField<UInt64> {
+    @inlinable public var someUint64Field: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_uint64, count: _message.pointee.n_some_uint64) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
-    public var someSint32: [Int32] {
-        get { _message[array: 6, of: Self._table] }
-        set { _message[array: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 6, of: Self._table] }
+    @inlinable public var someSint32: [Int32] {
+        get { _content[array: 6, of: Self._table] }
+        set { _content[array: 6, of: Self._table] = newValue }
+        _modify { yield &_content[array: 6, of: Self._table] }
     }
-    public var someSint32Field: LifelineMessages.RepeatedField<Int32> {
+    @inlinable public var someSint32Field: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sint32, count: _message.pointee.n_some_sint32) }
         set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
-    public var someSint64: [Int64] {
-        get { _message[array: 7, of: Self._table] }
-        set { _message[array: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 7, of: Self._table] }
+    @inlinable public var someSint64: [Int64] {
+        get { _content[array: 7, of: Self._table] }
+        set { _content[array: 7, of: Self._table] = newValue }
+        _modify { yield &_content[array: 7, of: Self._table] }
     }
-    public var someSint64Field: LifelineMessages.RepeatedField<Int64> {
+    @inlinable public var someSint64Field: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sint64, count: _message.pointee.n_some_sint64) }
         set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
-    public var someFixed32: [UInt32] {
-        get { _message[array: 8, of: Self._table] }
-        set { _message[array: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 8, of: Self._table] }
+    @inlinable public var someFixed32: [UInt32] {
+        get { _content[array: 8, of: Self._table] }
+        set { _content[array: 8, of: Self._table] = newValue }
+        _modify { yield &_content[array: 8, of: Self._table] }
     }
-    public var someFixed32Field: LifelineMessages.RepeatedField<UInt32> {
+    @inlinable public var someFixed32Field: LifelineMessages.RepeatedField<UInt32> {
         _read { yield LifelineMessages.RepeatedField<UInt32>(_in: _message, _message.pointee.some_fixed32, count: _message.pointee.n_some_fixed32) }
         set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
-    public var someFixed64: [UInt64] {
-        get { _message[array: 9, of: Self._table] }
-        set { _message[array: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 9, of: Self._table] }
+    @inlinable public var someFixed64: [UInt64] {
+        get { _content[array: 9, of: Self._table] }
+        set { _content[array: 9, of: Self._table] = newValue }
+        _modify { yield &_content[array: 9, of: Self._table] }
     }
-    public var someFixed64Field: LifelineMessages.RepeatedField<UInt64> {
+    @inlinable public var someFixed64Field: LifelineMessages.RepeatedField<UInt64> {
         _read { yield LifelineMessages.RepeatedField<UInt64>(_in: _message, _message.pointee.some_fixed64, count: _message.pointee.n_some_fixed64) }
         set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
-    public var someSfixed32: [Int32] {
-        get { _message[array: 10, of: Self._table] }
-        set { _message[array: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 10, of: Self._table] }
+    @inlinable public var someSfixed32: [Int32] {
+        get { _content[array: 10, of: Self._table] }
+        set { _content[array: 10, of: Self._table] = newValue }
+        _modify { yield &_content[array: 10, of: Self._table] }
     }
-    public var someSfixed32Field: LifelineMessages.RepeatedField<Int32> {
+    @inlinable public var someSfixed32Field: LifelineMessages.RepeatedField<Int32> {
         _read { yield LifelineMessages.RepeatedField<Int32>(_in: _message, _message.pointee.some_sfixed32, count: _message.pointee.n_some_sfixed32) }
         set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
-    public var someSfixed64: [Int64] {
-        get { _message[array: 11, of: Self._table] }
-        set { _message[array: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 11, of: Self._table] }
+    @inlinable public var someSfixed64: [Int64] {
+        get { _content[array: 11, of: Self._table] }
+        set { _content[array: 11, of: Self._table] = newValue }
+        _modify { yield &_content[array: 11, of: Self._table] }
     }
-    public var someSfixed64Field: LifelineMessages.RepeatedField<Int64> {
+    @inlinable public var someSfixed64Field: LifelineMessages.RepeatedField<Int64> {
         _read { yield LifelineMessages.RepeatedField<Int64>(_in: _message, _message.pointee.some_sfixed64, count: _message.pointee.n_some_sfixed64) }
         set { _message[collection: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
+        _modify { yield &_message[collection: 11, of: Self._table] }
     }
 
-    public var someBool: [Bool] {
-        get { _message[array: 12, of: Self._table] }
-        set { _message[array: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 12, of: Self._table] }
+    @inlinable public var someBool: [Bool] {
+        get { _content[array: 12, of: Self._table] }
+        set { _content[array: 12, of: Self._table] = newValue }
+        _modify { yield &_content[array: 12, of: Self._table] }
     }
-    public var someBoolField: LifelineMessages.RepeatedField<Bool> {
+    @inlinable public var someBoolField: LifelineMessages.RepeatedField<Bool> {
         _read { yield LifelineMessages.RepeatedField<Bool>(_in: _message, _message.pointee.some_bool, count: _message.pointee.n_some_bool) }
         set { _message[collection: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 12, of: Self._table] }
+        _modify { yield &_message[collection: 12, of: Self._table] }
     }
 
-    public var someColor: [Test_Scalars_Proto3_Color] {
-        get { _message[array: 13, of: Self._table] }
-        set { _message[array: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[array: 13, of: Self._table] }
+    @inlinable public var someColor: [Test_Scalars_Proto3_Color] {
+        get { _content[array: 13, of: Self._table] }
+        set { _content[array: 13, of: Self._table] = newValue }
+        _modify { yield &_content[array: 13, of: Self._table] }
     }
-    public var someColorField: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
+    @inlinable public var someColorField: LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color> {
         _read { yield LifelineMessages.RepeatedField<Test_Scalars_Proto3_Color>(_in: _message, _message.pointee.some_color, count: _message.pointee.n_some_color) }
         set { _message[collection: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
+        _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Unpacked
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__unpacked__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__unpacked__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Scalars_Proto3_Choice: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var aDouble: Double {
-        get { _message.pointee.value_case.rawValue == 1 ? _message.pointee.a_double : 0 }
+@frozen public struct Test_Scalars_Proto3_Choice: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var aDouble: Double {
+        get { _content.message.pointee.value_case.rawValue == 1 ? _content.message.pointee.a_double : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.value_case.rawValue = 1
             fields.pointee.a_double = newValue
         }
     }
 
-    public var aFloat: Float {
-        get { _message.pointee.value_case.rawValue == 2 ? _message.pointee.a_float : 0 }
+    @inlinable public var aFloat: Float {
+        get { _content.message.pointee.value_case.rawValue == 2 ? _content.message.pointee.a_float : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.value_case.rawValue = 2
             fields.pointee.a_float = newValue
         }
     }
 
-    public var aInt32: Int32 {
-        get { _message.pointee.value_case.rawValue == 3 ? _message.pointee.a_int32 : 0 }
+    @inlinable public var aInt32: Int32 {
+        get { _content.message.pointee.value_case.rawValue == 3 ? _content.message.pointee.a_int32 : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.value_case.rawValue = 3
             fields.pointee.a_int32 = newValue
         }
     }
 
-    public var aInt64: Int64 {
-        get { _message.pointee.value_case.rawValue == 4 ? _message.pointee.a_int64 : 0 }
+    @inlinable public var aInt64: Int64 {
+        get { _content.message.pointee.value_case.rawValue == 4 ? _content.message.pointee.a_int64 : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.value_case.rawValue = 4
             fields.pointee.a_int64 = newValue
         }
     }
 
-    public var aUint32: UInt32 {
-        get { _message.pointee.value_case.rawValue == 5 ? _message.pointee.a_uint32 : 0 }
+    @inlinable public var aUint32: UInt32 {
+        get { _content.message.pointee.value_case.rawValue == 5 ? _content.message.pointee.a_uint32 : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.value_case.rawValue = 5
             fields.pointee.a_uint32 = newValue
         }
     }
 
-    public var aUint64: UInt64 {
-        get { _message.pointee.value_case.rawValue == 6 ? _message.pointee.a_uint64 : 0 }
+    @inlinable public var aUint64: UInt64 {
+        get { _content.message.pointee.value_case.rawValue == 6 ? _content.message.pointee.a_uint64 : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.value_case.rawValue = 6
             fields.pointee.a_uint64 = newValue
         }
     }
 
-    public var aSint32: Int32 {
-        get { _message.pointee.value_case.rawValue == 7 ? _message.pointee.a_sint32 : 0 }
+    @inlinable public var aSint32: Int32 {
+        get { _content.message.pointee.value_case.rawValue == 7 ? _content.message.pointee.a_sint32 : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.value_case.rawValue = 7
             fields.pointee.a_sint32 = newValue
         }
     }
 
-    public var aSint64: Int64 {
-        get { _message.pointee.value_case.rawValue == 8 ? _message.pointee.a_sint64 : 0 }
+    @inlinable public var aSint64: Int64 {
+        get { _content.message.pointee.value_case.rawValue == 8 ? _content.message.pointee.a_sint64 : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.value_case.rawValue = 8
             fields.pointee.a_sint64 = newValue
         }
     }
 
-    public var aFixed32: UInt32 {
-        get { _message.pointee.value_case.rawValue == 9 ? _message.pointee.a_fixed32 : 0 }
+    @inlinable public var aFixed32: UInt32 {
+        get { _content.message.pointee.value_case.rawValue == 9 ? _content.message.pointee.a_fixed32 : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.value_case.rawValue = 9
             fields.pointee.a_fixed32 = newValue
         }
     }
 
-    public var aFixed64: UInt64 {
-        get { _message.pointee.value_case.rawValue == 10 ? _message.pointee.a_fixed64 : 0 }
+    @inlinable public var aFixed64: UInt64 {
+        get { _content.message.pointee.value_case.rawValue == 10 ? _content.message.pointee.a_fixed64 : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.value_case.rawValue = 10
             fields.pointee.a_fixed64 = newValue
         }
     }
 
-    public var aSfixed32: Int32 {
-        get { _message.pointee.value_case.rawValue == 11 ? _message.pointee.a_sfixed32 : 0 }
+    @inlinable public var aSfixed32: Int32 {
+        get { _content.message.pointee.value_case.rawValue == 11 ? _content.message.pointee.a_sfixed32 : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.value_case.rawValue = 11
             fields.pointee.a_sfixed32 = newValue
         }
     }
 
-    public var aSfixed64: Int64 {
-        get { _message.pointee.value_case.rawValue == 12 ? _message.pointee.a_sfixed64 : 0 }
+    @inlinable public var aSfixed64: Int64 {
+        get { _content.message.pointee.value_case.rawValue == 12 ? _content.message.pointee.a_sfixed64 : 0 }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.value_case.rawValue = 12
             fields.pointee.a_sfixed64 = newValue
         }
     }
 
-    public var aBool: Bool {
-        get { _message.pointee.value_case.rawValue == 13 ? _message.pointee.a_bool != 0 : false }
+    @inlinable public var aBool: Bool {
+        get { _content.message.pointee.value_case.rawValue == 13 ? _content.message.pointee.a_bool != 0 : false }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.value_case.rawValue = 13
             fields.pointee.a_bool = newValue ? 1 : 0
         }
     }
 
-    public var aString: String {
-        get { _message.pointee.value_case.rawValue == 14 ? _message.string(_message.pointee.a_string) : "" }
-        set { _message.assign(newValue, to: 13, of: Self._table) }
+    @inlinable public var aString: String {
+        get { _content.message.pointee.value_case.rawValue == 14 ? _content.message.string(_content.message.pointee.a_string) : "" }
+        set { _content.presence.assign(newValue, to: 13, of: Self._table) }
     }
     /// Calls `body` with the text of `aString`, without a copy.
-    public func withAStringUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.value_case.rawValue == 14 else { return try _message.withUTF8Span(ofDefault: "", body) }
-        return try _message.withUTF8Span(_message.pointee.a_string, body)
+    @inlinable public func withAStringUTF8Span<Result: ~Copyable, Failure: Error>(_ body: (UTF8Span) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.value_case.rawValue == 14 else { return try _content.message.withUTF8Span(ofDefault: "", body) }
+        return try _content.message.withUTF8Span(_content.message.pointee.a_string, body)
     }
 
-    public var aBytes: Data {
-        get { _message.pointee.value_case.rawValue == 15 ? _message.data(_message.pointee.a_bytes) : Data([]) }
-        set { _message.assign(newValue, to: 14, of: Self._table) }
+    @inlinable public var aBytes: Data {
+        get { _content.message.pointee.value_case.rawValue == 15 ? _content.message.data(_content.message.pointee.a_bytes) : Data([]) }
+        set { _content.presence.assign(newValue, to: 14, of: Self._table) }
     }
     /// Calls `body` with the bytes of `aBytes`, without a copy.
-    public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
-        guard _message.pointee.value_case.rawValue == 15 else { return try body([UInt8]().span) }
-        return try _message.withSpan(_message.pointee.a_bytes, body)
+    @inlinable public func withABytesSpan<Result: ~Copyable, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        guard _content.message.pointee.value_case.rawValue == 15 else { return try body([UInt8]().span) }
+        return try _content.message.withSpan(_content.message.pointee.a_bytes, body)
     }
 
-    public var aColor: Test_Scalars_Proto3_Color {
-        get { _message.pointee.value_case.rawValue == 16 ? Test_Scalars_Proto3_Color._load(_message.pointee.a_color) : .unspecified }
+    @inlinable public var aColor: Test_Scalars_Proto3_Color {
+        get { _content.message.pointee.value_case.rawValue == 16 ? Test_Scalars_Proto3_Color._load(_content.message.pointee.a_color) : .unspecified }
         set {
-            let fields = _mutableFields()
+            let fields = _content.presence.mutableFields(as: Self._table)
             fields.pointee.value_case.rawValue = 16
             fields.pointee.a_color = newValue._cValue
         }
     }
 
-    public var aPoint: Test_Scalars_Proto3_Point {
-        _read { yield Test_Scalars_Proto3_Point(_reading: _message.pointee.value_case.rawValue == 17 ? _message.pointee.a_point : nil, in: _message) }
-        set { _message[message: 16, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 16, of: Self._table] }
+    @inlinable public var aPoint: Test_Scalars_Proto3_Point {
+        get { _content.submessage(_content.message.pointee.value_case.rawValue == 17 ? _content.message.pointee.a_point : nil, at: 16) }
+        set { _content[message: 16, of: Self._table] = newValue }
+        _modify { yield &_content[message: 16, of: Self._table] }
     }
 
-    public var anotherPoint: Test_Scalars_Proto3_Point {
-        _read { yield Test_Scalars_Proto3_Point(_reading: _message.pointee.value_case.rawValue == 18 ? _message.pointee.another_point : nil, in: _message) }
-        set { _message[message: 17, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 17, of: Self._table] }
+    @inlinable public var anotherPoint: Test_Scalars_Proto3_Point {
+        get { _content.submessage(_content.message.pointee.value_case.rawValue == 18 ? _content.message.pointee.another_point : nil, at: 17) }
+        set { _content[message: 17, of: Self._table] = newValue }
+        _modify { yield &_content[message: 17, of: Self._table] }
     }
 
-    public var nested: Test_Scalars_Proto3_Choice {
-        _read { yield Test_Scalars_Proto3_Choice(_reading: _message.pointee.value_case.rawValue == 19 ? _message.pointee.nested : nil, in: _message) }
-        set { _message[message: 18, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[message: 18, of: Self._table] }
+    @inlinable public var nested: Test_Scalars_Proto3_Choice {
+        get { _content.submessage(_content.message.pointee.value_case.rawValue == 19 ? _content.message.pointee.nested : nil, at: 18) }
+        set { _content[message: 18, of: Self._table] = newValue }
+        _modify { yield &_content[message: 18, of: Self._table] }
     }
 
-    public var after: Int32 {
-        get { _message.pointee.after }
+    @inlinable public var after: Int32 {
+        get { _content.message.pointee.after }
         set { _mutableFields().pointee.after = newValue }
     }
 
-    public var value: OneOf_Value? {
+    @inlinable public var value: OneOf_Value? {
         get {
-            switch _message.pointee.value_case.rawValue {
+            switch _content.message.pointee.value_case.rawValue {
             case 1: .aDouble(self.aDouble)
             case 2: .aFloat(self.aFloat)
             case 3: .aInt32(self.aInt32)
@@ -956,9 +976,9 @@ public struct Test_Scalars_Proto3_Choice: LifelineSwiftProtobufCompatibility.Swi
             case 14: .aString(self.aString)
             case 15: .aBytes(self.aBytes)
             case 16: .aColor(self.aColor)
-            case 17: .aPoint(Test_Scalars_Proto3_Point(_reading: _message.pointee.a_point, in: _message))
-            case 18: .anotherPoint(Test_Scalars_Proto3_Point(_reading: _message.pointee.another_point, in: _message))
-            case 19: .nested(Test_Scalars_Proto3_Choice(_reading: _message.pointee.nested, in: _message))
+            case 17: .aPoint(_content.submessage(_content.message.pointee.a_point, at: 16) as Test_Scalars_Proto3_Point)
+            case 18: .anotherPoint(_content.submessage(_content.message.pointee.another_point, at: 17) as Test_Scalars_Proto3_Point)
+            case 19: .nested(_content.submessage(_content.message.pointee.nested, at: 18) as Test_Scalars_Proto3_Choice)
             default: nil
             }
         }
@@ -983,13 +1003,13 @@ public struct Test_Scalars_Proto3_Choice: LifelineSwiftProtobufCompatibility.Swi
             case .aPoint(let value)?: self.aPoint = value
             case .anotherPoint(let value)?: self.anotherPoint = value
             case .nested(let value)?: self.nested = value
-            case nil: _mutableFields().pointee.value_case.rawValue = 0
+            case nil: _content.presence.mutableFields(as: Self._table).pointee.value_case.rawValue = 0
             }
         }
     }
 
     /// What `value` can hold.
-    public enum OneOf_Value: Hashable, Sendable {
+    @frozen public enum OneOf_Value: Hashable, Sendable {
         case aDouble(Double)
         case aFloat(Float)
         case aInt32(Int32)
@@ -1012,347 +1032,359 @@ public struct Test_Scalars_Proto3_Choice: LifelineSwiftProtobufCompatibility.Swi
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__Choice
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__choice__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__choice__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var byDouble: [Int32: Double] {
-        get { _message[dictionary: 0, of: Self._table] }
-        set { _message[dictionary: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 0, of: Self._table] }
+@frozen public struct Test_Scalars_Proto3_MapValues: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var byDouble: [Int32: Double] {
+        get { _content[dictionary: 0, of: Self._table] }
+        set { _content[dictionary: 0, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 0, of: Self._table] }
     }
-    public var byDoubleField: LifelineMessages.MapField<Int32, Double> {
+    @inlinable public var byDoubleField: LifelineMessages.MapField<Int32, Double> {
         _read { yield LifelineMessages.MapField<Int32, Double>(_in: _message, entries: _message.pointee.by_double, count: _message.pointee.n_by_double) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    public var byFloat: [Int32: Float] {
-        get { _message[dictionary: 1, of: Self._table] }
-        set { _message[dictionary: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 1, of: Self._table] }
+    @inlinable public var byFloat: [Int32: Float] {
+        get { _content[dictionary: 1, of: Self._table] }
+        set { _content[dictionary: 1, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 1, of: Self._table] }
     }
-    public var byFloatField: LifelineMessages.MapField<Int32, Float> {
+    @inlinable public var byFloatField: LifelineMessages.MapField<Int32, Float> {
         _read { yield LifelineMessages.MapField<Int32, Float>(_in: _message, entries: _message.pointee.by_float, count: _message.pointee.n_by_float) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    public var byInt32: [Int32: Int32] {
-        get { _message[dictionary: 2, of: Self._table] }
-        set { _message[dictionary: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 2, of: Self._table] }
+    @inlinable public var byInt32: [Int32: Int32] {
+        get { _content[dictionary: 2, of: Self._table] }
+        set { _content[dictionary: 2, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 2, of: Self._table] }
     }
-    public var byInt32Field: LifelineMessages.MapField<Int32, Int32> {
+    @inlinable public var byInt32Field: LifelineMessages.MapField<Int32, Int32> {
         _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.by_int32, count: _message.pointee.n_by_int32) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    public var byInt64: [Int32: Int64] {
-        get { _message[dictionary: 3, of: Self._table] }
-        set { _message[dictionary: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 3, of: Self._table] }
+    @inlinable public var byInt64: [Int32: Int64] {
+        get { _content[dictionary: 3, of: Self._table] }
+        set { _content[dictionary: 3, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 3, of: Self._table] }
     }
-    public var byInt64Field: LifelineMessages.MapField<Int32, Int64> {
+    @inlinable public var byInt64Field: LifelineMessages.MapField<Int32, Int64> {
         _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.pointee.by_int64, count: _message.pointee.n_by_int64) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    public var byUint32: [Int32: UInt32] {
-        get { _message[dictionary: 4, of: Self._table] }
-        set { _message[dictionary: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 4, of: Self._table] }
+    @inlinable public var byUint32: [Int32: UInt32] {
+        get { _content[dictionary: 4, of: Self._table] }
+        set { _content[dictionary: 4, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 4, of: Self._table] }
     }
-    public var byUint32Field: LifelineMessages.MapField<Int32, UInt32> {
+    @inlinable public var byUint32Field: LifelineMessages.MapField<Int32, UInt32> {
         _read { yield LifelineMessages.MapField<Int32, UInt32>(_in: _message, entries: _message.pointee.by_uint32, count: _message.pointee.n_by_uint32) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    public var byUint64: [Int32: UInt64] {
-        get { _message[dictionary: 5, of: Self._table] }
-        set { _message[dictionary: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 5, of: Self._table] }
+    @inlinable public var byUint64: [Int32: UInt64] {
+        get { _content[dictionary: 5, of: Self._table] }
+        set { _content[dictionary: 5, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 5, of: Self._table] }
     }
-    public var byUint64Field: LifelineMessages.MapField<Int32, UInt64> {
+    @inlinable public var byUint64Field: LifelineMessages.MapField<Int32, UInt64> {
         _read { yield LifelineMessages.MapField<Int32, UInt64>(_in: _message, entries: _message.pointee.by_uint64, count: _message.pointee.n_by_uint64) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
-    public var bySint32: [Int32: Int32] {
-        get { _message[dictionary: 6, of: Self._table] }
-        set { _message[dictionary: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 6, of: Self._table] }
+    @inlinable public var bySint32: [Int32: Int32] {
+        get { _content[dictionary: 6, of: Self._table] }
+        set { _content[dictionary: 6, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 6, of: Self._table] }
     }
-    public var bySint32Field: LifelineMessages.MapField<Int32, Int32> {
+    @inlinable public var bySint32Field: LifelineMessages.MapField<Int32, Int32> {
         _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.by_sint32, count: _message.pointee.n_by_sint32) }
         set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
-    public var bySint64: [Int32: Int64] {
-        get { _message[dictionary: 7, of: Self._table] }
-        set { _message[dictionary: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 7, of: Self._table] }
+    @inlinable public var bySint64: [Int32: Int64] {
+        get { _content[dictionary: 7, of: Self._table] }
+        set { _content[dictionary: 7, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 7, of: Self._table] }
     }
-    public var bySint64Field: LifelineMessages.MapField<Int32, Int64> {
+    @inlinable public var bySint64Field: LifelineMessages.MapField<Int32, Int64> {
         _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.pointee.by_sint64, count: _message.pointee.n_by_sint64) }
         set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
-    public var byFixed32: [Int32: UInt32] {
-        get { _message[dictionary: 8, of: Self._table] }
-        set { _message[dictionary: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 8, of: Self._table] }
+    @inlinable public var byFixed32: [Int32: UInt32] {
+        get { _content[dictionary: 8, of: Self._table] }
+        set { _content[dictionary: 8, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 8, of: Self._table] }
     }
-    public var byFixed32Field: LifelineMessages.MapField<Int32, UInt32> {
+    @inlinable public var byFixed32Field: LifelineMessages.MapField<Int32, UInt32> {
         _read { yield LifelineMessages.MapField<Int32, UInt32>(_in: _message, entries: _message.pointee.by_fixed32, count: _message.pointee.n_by_fixed32) }
         set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
-    public var byFixed64: [Int32: UInt64] {
-        get { _message[dictionary: 9, of: Self._table] }
-        set { _message[dictionary: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 9, of: Self._table] }
+    @inlinable public var byFixed64: [Int32: UInt64] {
+        get { _content[dictionary: 9, of: Self._table] }
+        set { _content[dictionary: 9, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 9, of: Self._table] }
     }
-    public var byFixed64Field: LifelineMessages.MapField<Int32, UInt64> {
+    @inlinable public var byFixed64Field: LifelineMessages.MapField<Int32, UInt64> {
         _read { yield LifelineMessages.MapField<Int32, UInt64>(_in: _message, entries: _message.pointee.by_fixed64, count: _message.pointee.n_by_fixed64) }
         set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
-    public var bySfixed32: [Int32: Int32] {
-        get { _message[dictionary: 10, of: Self._table] }
-        set { _message[dictionary: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 10, of: Self._table] }
+    @inlinable public var bySfixed32: [Int32: Int32] {
+        get { _content[dictionary: 10, of: Self._table] }
+        set { _content[dictionary: 10, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 10, of: Self._table] }
     }
-    public var bySfixed32Field: LifelineMessages.MapField<Int32, Int32> {
+    @inlinable public var bySfixed32Field: LifelineMessages.MapField<Int32, Int32> {
         _read { yield LifelineMessages.MapField<Int32, Int32>(_in: _message, entries: _message.pointee.by_sfixed32, count: _message.pointee.n_by_sfixed32) }
         set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
-    public var bySfixed64: [Int32: Int64] {
-        get { _message[dictionary: 11, of: Self._table] }
-        set { _message[dictionary: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 11, of: Self._table] }
+    @inlinable public var bySfixed64: [Int32: Int64] {
+        get { _content[dictionary: 11, of: Self._table] }
+        set { _content[dictionary: 11, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 11, of: Self._table] }
     }
-    public var bySfixed64Field: LifelineMessages.MapField<Int32, Int64> {
+    @inlinable public var bySfixed64Field: LifelineMessages.MapField<Int32, Int64> {
         _read { yield LifelineMessages.MapField<Int32, Int64>(_in: _message, entries: _message.pointee.by_sfixed64, count: _message.pointee.n_by_sfixed64) }
         set { _message[collection: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
+        _modify { yield &_message[collection: 11, of: Self._table] }
     }
 
-    public var byBool: [Int32: Bool] {
-        get { _message[dictionary: 12, of: Self._table] }
-        set { _message[dictionary: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 12, of: Self._table] }
+    @inlinable public var byBool: [Int32: Bool] {
+        get { _content[dictionary: 12, of: Self._table] }
+        set { _content[dictionary: 12, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 12, of: Self._table] }
     }
-    public var byBoolField: LifelineMessages.MapField<Int32, Bool> {
+    @inlinable public var byBoolField: LifelineMessages.MapField<Int32, Bool> {
         _read { yield LifelineMessages.MapField<Int32, Bool>(_in: _message, entries: _message.pointee.by_bool, count: _message.pointee.n_by_bool) }
         set { _message[collection: 12, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 12, of: Self._table] }
+        _modify { yield &_message[collection: 12, of: Self._table] }
     }
 
-    public var byString: [Int32: String] {
-        get { _message[dictionary: 13, of: Self._table] }
-        set { _message[dictionary: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 13, of: Self._table] }
+    @inlinable public var byString: [Int32: String] {
+        get { _content[dictionary: 13, of: Self._table] }
+        set { _content[dictionary: 13, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 13, of: Self._table] }
     }
-    public var byStringField: LifelineMessages.MapField<Int32, String> {
+    @inlinable public var byStringField: LifelineMessages.MapField<Int32, String> {
         _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.by_string, count: _message.pointee.n_by_string) }
         set { _message[collection: 13, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 13, of: Self._table] }
+        _modify { yield &_message[collection: 13, of: Self._table] }
     }
 
-    public var byBytes: [Int32: Data] {
-        get { _message[dictionary: 14, of: Self._table] }
-        set { _message[dictionary: 14, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 14, of: Self._table] }
+    @inlinable public var byBytes: [Int32: Data] {
+        get { _content[dictionary: 14, of: Self._table] }
+        set { _content[dictionary: 14, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 14, of: Self._table] }
     }
-    public var byBytesField: LifelineMessages.MapField<Int32, Data> {
+    @inlinable public var byBytesField: LifelineMessages.MapField<Int32, Data> {
         _read { yield LifelineMessages.MapField<Int32, Data>(_in: _message, entries: _message.pointee.by_bytes, count: _message.pointee.n_by_bytes) }
         set { _message[collection: 14, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 14, of: Self._table] }
+        _modify { yield &_message[collection: 14, of: Self._table] }
     }
 
-    public var byColor: [Int32: Test_Scalars_Proto3_Color] {
-        get { _message[dictionary: 15, of: Self._table] }
-        set { _message[dictionary: 15, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 15, of: Self._table] }
+    @inlinable public var byColor: [Int32: Test_Scalars_Proto3_Color] {
+        get { _content[dictionary: 15, of: Self._table] }
+        set { _content[dictionary: 15, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 15, of: Self._table] }
     }
-    public var byColorField: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color> {
+    @inlinable public var byColorField: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color> {
         _read { yield LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Color>(_in: _message, entries: _message.pointee.by_color, count: _message.pointee.n_by_color) }
         set { _message[collection: 15, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 15, of: Self._table] }
+        _modify { yield &_message[collection: 15, of: Self._table] }
     }
 
-    public var byPoint: [Int32: Test_Scalars_Proto3_Point] {
-        get { _message[dictionary: 16, of: Self._table] }
-        set { _message[dictionary: 16, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 16, of: Self._table] }
+    @inlinable public var byPoint: [Int32: Test_Scalars_Proto3_Point] {
+        get { _content[dictionary: 16, of: Self._table] }
+        set { _content[dictionary: 16, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 16, of: Self._table] }
     }
-    public var byPointField: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point> {
+    @inlinable public var byPointField: LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point> {
         _read { yield LifelineMessages.MapField<Int32, Test_Scalars_Proto3_Point>(_in: _message, entries: _message.pointee.by_point, count: _message.pointee.n_by_point) }
         set { _message[collection: 16, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 16, of: Self._table] }
+        _modify { yield &_message[collection: 16, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__MapValues
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__map_values__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__map_values__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 
-public struct Test_Scalars_Proto3_MapKeys: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
-    public var ofInt32: [Int32: String] {
-        get { _message[dictionary: 0, of: Self._table] }
-        set { _message[dictionary: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 0, of: Self._table] }
+@frozen public struct Test_Scalars_Proto3_MapKeys: LifelineSwiftProtobufCompatibility.SwiftProtobufMessage {
+    @inlinable public var ofInt32: [Int32: String] {
+        get { _content[dictionary: 0, of: Self._table] }
+        set { _content[dictionary: 0, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 0, of: Self._table] }
     }
-    public var ofInt32Field: LifelineMessages.MapField<Int32, String> {
+    @inlinable public var ofInt32Field: LifelineMessages.MapField<Int32, String> {
         _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.of_int32, count: _message.pointee.n_of_int32) }
         set { _message[collection: 0, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 0, of: Self._table] }
+        _modify { yield &_message[collection: 0, of: Self._table] }
     }
 
-    public var ofInt64: [Int64: String] {
-        get { _message[dictionary: 1, of: Self._table] }
-        set { _message[dictionary: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 1, of: Self._table] }
+    @inlinable public var ofInt64: [Int64: String] {
+        get { _content[dictionary: 1, of: Self._table] }
+        set { _content[dictionary: 1, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 1, of: Self._table] }
     }
-    public var ofInt64Field: LifelineMessages.MapField<Int64, String> {
+    @inlinable public var ofInt64Field: LifelineMessages.MapField<Int64, String> {
         _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.pointee.of_int64, count: _message.pointee.n_of_int64) }
         set { _message[collection: 1, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 1, of: Self._table] }
+        _modify { yield &_message[collection: 1, of: Self._table] }
     }
 
-    public var ofUint32: [UInt32: String] {
-        get { _message[dictionary: 2, of: Self._table] }
-        set { _message[dictionary: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 2, of: Self._table] }
+    @inlinable public var ofUint32: [UInt32: String] {
+        get { _content[dictionary: 2, of: Self._table] }
+        set { _content[dictionary: 2, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 2, of: Self._table] }
     }
-    public var ofUint32Field: LifelineMessages.MapField<UInt32, String> {
+    @inlinable public var ofUint32Field: LifelineMessages.MapField<UInt32, String> {
         _read { yield LifelineMessages.MapField<UInt32, String>(_in: _message, entries: _message.pointee.of_uint32, count: _message.pointee.n_of_uint32) }
         set { _message[collection: 2, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 2, of: Self._table] }
+        _modify { yield &_message[collection: 2, of: Self._table] }
     }
 
-    public var ofUint64: [UInt64: String] {
-        get { _message[dictionary: 3, of: Self._table] }
-        set { _message[dictionary: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 3, of: Self._table] }
+    @inlinable public var ofUint64: [UInt64: String] {
+        get { _content[dictionary: 3, of: Self._table] }
+        set { _content[dictionary: 3, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 3, of: Self._table] }
     }
-    public var ofUint64Field: LifelineMessages.MapField<UInt64, String> {
+    @inlinable public var ofUint64Field: LifelineMessages.MapField<UInt64, String> {
         _read { yield LifelineMessages.MapField<UInt64, String>(_in: _message, entries: _message.pointee.of_uint64, count: _message.pointee.n_of_uint64) }
         set { _message[collection: 3, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 3, of: Self._table] }
+        _modify { yield &_message[collection: 3, of: Self._table] }
     }
 
-    public var ofSint32: [Int32: String] {
-        get { _message[dictionary: 4, of: Self._table] }
-        set { _message[dictionary: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 4, of: Self._table] }
+    @inlinable public var ofSint32: [Int32: String] {
+        get { _content[dictionary: 4, of: Self._table] }
+        set { _content[dictionary: 4, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 4, of: Self._table] }
     }
-    public var ofSint32Field: LifelineMessages.MapField<Int32, String> {
+    @inlinable public var ofSint32Field: LifelineMessages.MapField<Int32, String> {
         _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.of_sint32, count: _message.pointee.n_of_sint32) }
         set { _message[collection: 4, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 4, of: Self._table] }
+        _modify { yield &_message[collection: 4, of: Self._table] }
     }
 
-    public var ofSint64: [Int64: String] {
-        get { _message[dictionary: 5, of: Self._table] }
-        set { _message[dictionary: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 5, of: Self._table] }
+    @inlinable public var ofSint64: [Int64: String] {
+        get { _content[dictionary: 5, of: Self._table] }
+        set { _content[dictionary: 5, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 5, of: Self._table] }
     }
-    public var ofSint64Field: LifelineMessages.MapField<Int64, String> {
+    @inlinable public var ofSint64Field: LifelineMessages.MapField<Int64, String> {
         _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.pointee.of_sint64, count: _message.pointee.n_of_sint64) }
         set { _message[collection: 5, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 5, of: Self._table] }
+        _modify { yield &_message[collection: 5, of: Self._table] }
     }
 
-    public var ofFixed32: [UInt32: String] {
-        get { _message[dictionary: 6, of: Self._table] }
-        set { _message[dictionary: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 6, of: Self._table] }
+    @inlinable public var ofFixed32: [UInt32: String] {
+        get { _content[dictionary: 6, of: Self._table] }
+        set { _content[dictionary: 6, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 6, of: Self._table] }
     }
-    public var ofFixed32Field: LifelineMessages.MapField<UInt32, String> {
+    @inlinable public var ofFixed32Field: LifelineMessages.MapField<UInt32, String> {
         _read { yield LifelineMessages.MapField<UInt32, String>(_in: _message, entries: _message.pointee.of_fixed32, count: _message.pointee.n_of_fixed32) }
         set { _message[collection: 6, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 6, of: Self._table] }
+        _modify { yield &_message[collection: 6, of: Self._table] }
     }
 
-    public var ofFixed64: [UInt64: String] {
-        get { _message[dictionary: 7, of: Self._table] }
-        set { _message[dictionary: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 7, of: Self._table] }
+    @inlinable public var ofFixed64: [UInt64: String] {
+        get { _content[dictionary: 7, of: Self._table] }
+        set { _content[dictionary: 7, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 7, of: Self._table] }
     }
-    public var ofFixed64Field: LifelineMessages.MapField<UInt64, String> {
+    @inlinable public var ofFixed64Field: LifelineMessages.MapField<UInt64, String> {
         _read { yield LifelineMessages.MapField<UInt64, String>(_in: _message, entries: _message.pointee.of_fixed64, count: _message.pointee.n_of_fixed64) }
         set { _message[collection: 7, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 7, of: Self._table] }
+        _modify { yield &_message[collection: 7, of: Self._table] }
     }
 
-    public var ofSfixed32: [Int32: String] {
-        get { _message[dictionary: 8, of: Self._table] }
-        set { _message[dictionary: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 8, of: Self._table] }
+    @inlinable public var ofSfixed32: [Int32: String] {
+        get { _content[dictionary: 8, of: Self._table] }
+        set { _content[dictionary: 8, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 8, of: Self._table] }
     }
-    public var ofSfixed32Field: LifelineMessages.MapField<Int32, String> {
+    @inlinable public var ofSfixed32Field: LifelineMessages.MapField<Int32, String> {
         _read { yield LifelineMessages.MapField<Int32, String>(_in: _message, entries: _message.pointee.of_sfixed32, count: _message.pointee.n_of_sfixed32) }
         set { _message[collection: 8, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 8, of: Self._table] }
+        _modify { yield &_message[collection: 8, of: Self._table] }
     }
 
-    public var ofSfixed64: [Int64: String] {
-        get { _message[dictionary: 9, of: Self._table] }
-        set { _message[dictionary: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 9, of: Self._table] }
+    @inlinable public var ofSfixed64: [Int64: String] {
+        get { _content[dictionary: 9, of: Self._table] }
+        set { _content[dictionary: 9, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 9, of: Self._table] }
     }
-    public var ofSfixed64Field: LifelineMessages.MapField<Int64, String> {
+    @inlinable public var ofSfixed64Field: LifelineMessages.MapField<Int64, String> {
         _read { yield LifelineMessages.MapField<Int64, String>(_in: _message, entries: _message.pointee.of_sfixed64, count: _message.pointee.n_of_sfixed64) }
         set { _message[collection: 9, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 9, of: Self._table] }
+        _modify { yield &_message[collection: 9, of: Self._table] }
     }
 
-    public var ofBool: [Bool: String] {
-        get { _message[dictionary: 10, of: Self._table] }
-        set { _message[dictionary: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 10, of: Self._table] }
+    @inlinable public var ofBool: [Bool: String] {
+        get { _content[dictionary: 10, of: Self._table] }
+        set { _content[dictionary: 10, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 10, of: Self._table] }
     }
-    public var ofBoolField: LifelineMessages.MapField<Bool, String> {
+    @inlinable public var ofBoolField: LifelineMessages.MapField<Bool, String> {
         _read { yield LifelineMessages.MapField<Bool, String>(_in: _message, entries: _message.pointee.of_bool, count: _message.pointee.n_of_bool) }
         set { _message[collection: 10, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 10, of: Self._table] }
+        _modify { yield &_message[collection: 10, of: Self._table] }
     }
 
-    public var ofString: [String: String] {
-        get { _message[dictionary: 11, of: Self._table] }
-        set { _message[dictionary: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[dictionary: 11, of: Self._table] }
+    @inlinable public var ofString: [String: String] {
+        get { _content[dictionary: 11, of: Self._table] }
+        set { _content[dictionary: 11, of: Self._table] = newValue }
+        _modify { yield &_content[dictionary: 11, of: Self._table] }
     }
-    public var ofStringField: LifelineMessages.MapField<String, String> {
+    @inlinable public var ofStringField: LifelineMessages.MapField<String, String> {
         _read { yield LifelineMessages.MapField<String, String>(_in: _message, entries: _message.pointee.of_string, count: _message.pointee.n_of_string) }
         set { _message[collection: 11, of: Self._table] = newValue }
-        @inlinable _modify { yield &_message[collection: 11, of: Self._table] }
+        _modify { yield &_message[collection: 11, of: Self._table] }
     }
 
     public typealias _Fields = CTestProtos.Test__Scalars__Proto3__MapKeys
-    public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__map_keys__get_table() }
-    public var _message: LifelineMessages._MessageReference<_Fields>
-    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _message.mutableFields(as: Self._table) }
-    public init(_message: LifelineMessages._MessageReference<_Fields>) { self._message = _message }
-    public init() { _message = Self._emptyMessage }
+    @inlinable public static var _table: UnsafePointer<LifelineMessages._MessageTable> { test__scalars__proto3__map_keys__get_table() }
+    public var _content: LifelineSwiftProtobufCompatibility._MessageContent<_Fields>
+    @inlinable public var _message: LifelineMessages._MessageReference<_Fields> {
+        get { _content.settled }
+        _modify { yield &_content.settled }
+    }
+    @inlinable public mutating func _mutableFields() -> UnsafeMutablePointer<_Fields> { _content.message.mutableFields(as: Self._table) }
+    @inlinable public init(_message: LifelineMessages._MessageReference<_Fields>) { _content = LifelineSwiftProtobufCompatibility._MessageContent(_message) }
+    @inlinable public init() { _content = LifelineSwiftProtobufCompatibility._MessageContent(Self._emptyMessage) }
 }
 

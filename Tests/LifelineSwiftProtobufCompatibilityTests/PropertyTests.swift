@@ -85,6 +85,8 @@ typealias Attachment = Sample_Chat_V1_Attachment
         let before = places(message)
         message.attachments.append(Attachment())
         message.attachments[1].size = 11
+        // A change of the field itself stores the array in it.
+        message.attachmentsField.swapAt(0, 0)
         let after = places(message)
         #expect(after[0] == before[0] && after[2...3] == before[2...3])
         #expect(message.attachments.map(\.size) == [0, 11, 2, 3, 0])

@@ -48,6 +48,27 @@ let package = Package(
             "LifelineMessages",
             "LifelineWellKnownTypes"
         ),
+        swift("LifelineCore"),
+        swift("LifelineMessageStreams", "LifelineCore", "LifelineMessages"),
+        swift(
+            "LifelineSwiftProtobufCompatibility",
+            "CProtobufC",
+            "CLifelineDescriptorTypes",
+            "CLifelineMessages",
+            "CLifelineWellKnownTypes",
+            "LifelineCore",
+            "LifelineMessageStreams",
+            "LifelineMessages",
+            "LifelineReflection",
+            "LifelineWellKnownTypes"
+        ),
+        swift(
+            "CompatibilityTestProtos",
+            "CLifelineProtos",
+            "CTestProtos",
+            "LifelineMessages",
+            "LifelineSwiftProtobufCompatibility"
+        ),
         .target(
             name: "LifelineTestSupport",
             path: "Links/LifelineTestSupport",
@@ -71,6 +92,12 @@ let package = Package(
                 "LifelineReflection", "LifelineTestSupport", "LifelineWellKnownTypes", "TestProtos",
             ],
             path: "Links/LifelineReflectionTests",
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LifelineSwiftProtobufCompatibilityTests",
+            dependencies: ["CompatibilityTestProtos", "LifelineSwiftProtobufCompatibility", "LifelineTestSupport"],
+            path: "Links/LifelineSwiftProtobufCompatibilityTests",
             swiftSettings: strict
         ),
     ],

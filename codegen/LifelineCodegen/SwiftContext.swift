@@ -85,6 +85,15 @@ struct SwiftContext {
         isForSwiftProtobuf ? "\(Self.compatibility).SwiftProtobufEnum" : runtime("ProtobufEnum")
     }
 
+    /// Through what accessors reach the C struct: for swift-protobuf, `_message` would first store lists that were changed.
+    var message: String { isForSwiftProtobuf ? "_content.message" : "_message" }
+    /// The same, for changes after which a submessage may be absent.
+    var presence: String { isForSwiftProtobuf ? "_content.presence" : "_message" }
+    /// The C struct, for such changes.
+    var mutableFields: String {
+        isForSwiftProtobuf ? "\(presence).mutableFields(as: Self._table)" : "_mutableFields()"
+    }
+
     // No generated type is named `Data`: swift-protobuf's names, which are used here, leave that to Foundation.
     private var bytes: String { isForSwiftProtobuf ? "Data" : "[\(standard("UInt8"))]" }
 

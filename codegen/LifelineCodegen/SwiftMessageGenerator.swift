@@ -13,7 +13,6 @@ struct SwiftMessageGenerator {
 
     func print(to printer: inout SourcePrinter) {
         let modifier = context.modifier
-        let reference = "\(context.runtime("_MessageReference"))<_Fields>"
         let field = context.extensionOf(message)
         let conformance = field == nil ? context.messageProtocol : context.runtime("MessageExtension")
         let comments = field?.protoSourceCommentsWithDeprecation() ?? message.protoSourceCommentsWithDeprecation()
@@ -35,15 +34,40 @@ struct SwiftMessageGenerator {
             printer.print(
                 "\(modifier)typealias _Fields = \(context.options.cTarget).\(context.names.type(message))",
                 "\(modifier)static var _table: \(context.standard("UnsafePointer"))<"
-                    + "\(context.runtime("_MessageTable"))> { \(context.names.prefix(message))__get_table() }",
+                    + "\(context.runtime("_MessageTable"))> { \(context.names.prefix(message))__get_table() }"
+            )
+            printContent(to: &printer)
+        }
+        printer.print("}", "")
+    }
+
+    /// Prints the stored property, and initializers.
+    private func printContent(to printer: inout SourcePrinter) {
+        let modifier = context.modifier
+        let reference = "\(context.runtime("_MessageReference"))<_Fields>"
+        let mutableFields =
+            "\(context.inlinable)\(modifier)mutating func _mutableFields() -> \(context.standard("UnsafeMutablePointer"))<_Fields> "
+            + "{ \(context.message).mutableFields(as: Self._table) }"
+        guard context.isForSwiftProtobuf else {
+            printer.print(
                 "\(modifier)var _message: \(reference)",
-                "\(context.inlinable)\(modifier)mutating func _mutableFields() -> \(context.standard("UnsafeMutablePointer"))<_Fields> "
-                    + "{ _message.mutableFields(as: Self._table) }",
+                mutableFields,
                 "\(modifier)init(_message: \(reference)) { self._message = _message }",
                 "\(modifier)init() { _message = Self._emptyMessage }"
             )
+            return
         }
-        printer.print("}", "")
+        let content = "\(SwiftContext.compatibility)._MessageContent"
+        printer.print(
+            "\(modifier)var _content: \(content)<_Fields>",
+            "\(modifier)var _message: \(reference) {",
+            "    get { _content.settled }",
+            "    _modify { yield &_content.settled }",
+            "}",
+            mutableFields,
+            "\(modifier)init(_message: \(reference)) { _content = \(content)(_message) }",
+            "\(modifier)init() { _content = \(content)(Self._emptyMessage) }"
+        )
     }
 
     /// Prints the types of the extensions that are declared in the message.

@@ -17,12 +17,10 @@ struct SwiftOneofGenerator {
         let caseMember = context.names.caseMember(oneof)
         let members = oneof.fields.map { field in
             let type = context.elementType(of: field)
-            let value = "_message.pointee.\(context.names.member(field))"
+            let value = "\(context.message).pointee.\(context.names.member(field))"
             return (
                 number: field.number, type: type,
-                // A submessage's accessor would lend a value, which then had to be copied.
-                read: field.isMessage
-                    ? "\(type)(_reading: \(value), in: _message)" : "self.\(context.swiftNames.property(field).name)",
+                read: read(field, type, from: value),
                 property: context.swiftNames.property(field),
                 comments: field.protoSourceCommentsWithDeprecation()
             )
@@ -30,7 +28,7 @@ struct SwiftOneofGenerator {
         printer.printComments(oneof.protoSourceComments())
         printer.print("\(context.modifier)var \(property): \(type)? {")
         printer.withIndentation { printer in
-            printer.print("get {", "    switch _message.pointee.\(caseMember).rawValue {")
+            printer.print("get {", "    switch \(context.message).pointee.\(caseMember).rawValue {")
             for member in members {
                 printer.print("    case \(member.number): \(member.property.dotted)(\(member.read))")
             }
@@ -39,7 +37,7 @@ struct SwiftOneofGenerator {
                 printer.print("    case \(member.property.dotted)(let value)?: self.\(member.property.name) = value")
             }
             printer.print(
-                "    case nil: _mutableFields().pointee.\(caseMember).rawValue = 0",
+                "    case nil: \(context.mutableFields).pointee.\(caseMember).rawValue = 0",
                 "    }",
                 "}"
             )
@@ -56,5 +54,14 @@ struct SwiftOneofGenerator {
             }
         }
         printer.print("}", "")
+    }
+
+    private func read(_ field: FieldDescriptor, _ type: String, from value: String) -> String {
+        guard field.isMessage else { return "self.\(context.swiftNames.property(field).name)" }
+        if context.isForSwiftProtobuf {
+            return "_content.submessage(\(value), at: \(SwiftProperty.index(of: field))) as \(type)"
+        }
+        // A submessage's accessor would lend a value, which then had to be copied.
+        return "\(type)(_reading: \(value), in: _message)"
     }
 }

@@ -11,8 +11,13 @@ extension SwiftProperty {
             } else {
                 fields = value
             }
-            printer.print("_read { yield \(type)(_reading: \(fields), in: _message) }")
-            printChanging(as: "message", to: &printer)
+            if context.isForSwiftProtobuf {
+                printer.print("get { _content.submessage(\(fields), at: \(Self.index(of: field))) }")
+                printChanging(as: "message", of: "_content", to: &printer)
+            } else {
+                printer.print("_read { yield \(type)(_reading: \(fields), in: _message) }")
+                printChanging(as: "message", to: &printer)
+            }
         }
         printPresence(to: &printer)
     }

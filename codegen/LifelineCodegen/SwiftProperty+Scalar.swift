@@ -32,10 +32,11 @@ extension SwiftProperty {
             if let isPresent {
                 let standIn = SwiftLiteral.defaultValue(of: field, in: context)
                 let bytes = standIn == "[]" ? "[\(context.standard("UInt8"))]()" : standIn
-                let call = isText ? "_message.withUTF8Span(ofDefault: \(standIn), body)" : "body(\(bytes).span)"
+                let text = "\(context.message).withUTF8Span(ofDefault: \(standIn), body)"
+                let call = isText ? text : "body(\(bytes).span)"
                 printer.print("guard \(isPresent) else { return try \(call) }")
             }
-            printer.print("return try _message.with\(isText ? "UTF8Span" : "Span")(\(value), body)")
+            printer.print("return try \(context.message).with\(isText ? "UTF8Span" : "Span")(\(value), body)")
         }
         printer.print("}")
     }
@@ -45,15 +46,16 @@ extension SwiftProperty {
         switch field.type {
         case .bool: "\(value) != 0"
         case .enum: "\(type)._load(\(value))"
-        case .string: "_message.string(\(value))"
-        case .bytes: context.isForSwiftProtobuf ? "_message.data(\(value))" : "_message.bytes(\(value))"
+        case .string: "\(context.message).string(\(value))"
+        case .bytes: "\(context.message).\(context.isForSwiftProtobuf ? "data" : "bytes")(\(value))"
         default: value
         }
     }
 
     private func printSetter(to printer: inout SourcePrinter) {
         if isBuffer {
-            printer.print("set { _message.assign(newValue, to: \(tableIndex)) }")
+            let message = isOneofMember ? context.presence : context.message
+            printer.print("set { \(message).assign(newValue, to: \(tableIndex)) }")
             return
         }
         let presenceMark =
@@ -68,11 +70,15 @@ extension SwiftProperty {
         }
         printer.print(
             "set {",
-            "    let fields = _mutableFields()",
+            "    let fields = \(isOneofMember ? context.mutableFields : "_mutableFields()")",
             "    \(presenceMark)",
             "    \(mutableValue) = \(stored)",
             "}"
         )
+    }
+
+    private var isOneofMember: Bool {
+        if case .oneof = presence { true } else { false }
     }
 
     private var isBuffer: Bool { field.type == .string || field.type == .bytes }

@@ -25,22 +25,25 @@ struct SwiftProperty {
     }
 
     /// The value, to be read.
-    var value: String { "_message.pointee.\(memberName)" }
+    var value: String { "\(context.message).pointee.\(memberName)" }
+    /// The value of a list, after everything was stored.
+    var settledValue: String { "_message.pointee.\(memberName)" }
     /// The value, behind `let fields = _mutableFields()`.
     var mutableValue: String { "fields.pointee.\(memberName)" }
 
     /// The arguments with which functions of the runtime find the field.
-    var tableIndex: String {
-        // Fields are ordered by their numbers there.
-        let index = field.containingType.fields.count { $0.number < field.number }
-        return "\(index), of: Self._table"
+    var tableIndex: String { "\(Self.index(of: field)), of: Self._table" }
+
+    static func index(of field: FieldDescriptor) -> Int {
+        // Fields are ordered by their numbers in the table.
+        field.containingType.fields.count { $0.number < field.number }
     }
 
     /// Prints the accessors that change what is not a number, a text or bytes.
-    func printChanging(as kind: String, to printer: inout SourcePrinter) {
+    func printChanging(as kind: String, of content: String = "_message", to printer: inout SourcePrinter) {
         printer.print(
-            "set { _message[\(kind): \(tableIndex)] = newValue }",
-            "\(context.inlinable)_modify { yield &_message[\(kind): \(tableIndex)] }"
+            "set { \(content)[\(kind): \(tableIndex)] = newValue }",
+            "\(context.inlinable)_modify { yield &\(content)[\(kind): \(tableIndex)] }"
         )
     }
 
@@ -60,8 +63,8 @@ struct SwiftProperty {
     /// Whether the field is there, as an expression; nil when nothing says so but its value.
     var isPresent: String? {
         switch presence {
-        case .flag(let member): "_message.pointee.\(member) != 0"
-        case .oneof(let member): "_message.pointee.\(member).rawValue == \(field.number)"
+        case .flag(let member): "\(context.message).pointee.\(member) != 0"
+        case .oneof(let member): "\(context.message).pointee.\(member).rawValue == \(field.number)"
         case .pointer: "\(value) != nil"
         case .implicit, .repeated, .map, .always: nil
         }
@@ -73,8 +76,8 @@ struct SwiftProperty {
         let clearing =
             switch presence {
             case .flag(let member): "_mutableFields().pointee.\(member) = 0"
-            case .oneof(let member): "_mutableFields().pointee.\(member).rawValue = 0"
-            default: "_mutableFields().pointee.\(memberName) = nil"
+            case .oneof(let member): "\(context.mutableFields).pointee.\(member).rawValue = 0"
+            default: "\(context.mutableFields).pointee.\(memberName) = nil"
             }
         printer.print(
             "/// Whether `\(swift.name)` is set.",

@@ -1,0 +1,163 @@
+public import CLifelineMessages
+public import CProtobufC
+public import LifelineMessages
+internal import Synchronization
+
+// Nothing here is generic over the type of the message: looking generic types up took a third of the time of building a
+// small message.
+
+@usableFromInline typealias AnyMessage = _MessageReference<ProtobufCMessage>
+
+/// The values of fields that are not in the struct of a message yet: see `_MessageContent`.
+@usableFromInline @frozen struct Unsettled: @unchecked Sendable {
+    // @unchecked Sendable, because `storage` is written to only while this has the one reference to it, and the copy in
+    // it is behind a lock.
+
+    /// Nil, or the same object only for messages with the same content.
+    @usableFromInline var storage: Storage?
+
+    @inlinable init() { storage = nil }
+
+    @inlinable @inline(__always) var isEmpty: Bool { storage == nil }
+
+    @usableFromInline final class Storage {
+        @usableFromInline var fields: [AnyUnsettledField]
+        /// The message with these values. It is kept, so that its memory lives as long as the message.
+        fileprivate let copy = Mutex<AnyMessage?>(nil)
+
+        init(_ fields: [AnyUnsettledField]) { self.fields = fields }
+    }
+}
+
+// MARK: - Values
+
+extension Unsettled {
+    /// The value of a field, to be read.
+    @inlinable func value<Value>(at index: Int) -> Value? {
+        isEmpty ? nil : existingField(at: index, as: Value.self)?.value
+    }
+
+    /// What has the value of a field, to be changed. Nil where there is none.
+    @inlinable mutating func fieldToChange<Value>(at index: Int, as: Value.Type) -> UnsettledField<Value>? {
+        if isEmpty { return nil }
+        makeUnique()
+        return existingField(at: index, as: Value.self)
+    }
+
+    @inlinable func existingField<Value>(at index: Int, as: Value.Type) -> UnsettledField<Value>? {
+        guard let storage else { return nil }
+        for field in storage.fields where field.index == index {
+            return unsafeDowncast(field, to: UnsettledField<Value>.self)
+        }
+        return nil
+    }
+
+    /// What is unsettled in a submessage, to be read.
+    @usableFromInline func part(at index: Int) -> Unsettled { value(at: index) ?? Unsettled() }
+
+    /// Takes what is unsettled in a submessage.
+    @usableFromInline mutating func takePart(at index: Int) -> Unsettled {
+        var part = Unsettled()
+        if let field = fieldToChange(at: index, as: Unsettled.self) { swap(&field.value, &part) }
+        return part
+    }
+
+    /// Adds the value of a field that has none.
+    @usableFromInline mutating func add(_ field: AnyUnsettledField) {
+        makeUnique()
+        if let storage { storage.fields.append(field) } else { storage = Storage([field]) }
+    }
+
+    @usableFromInline mutating func removeValue(at index: Int) {
+        makeUnique()
+        storage?.fields.removeAll { $0.index == index }
+    }
+
+    /// Prepares for a change of the message: others may have the same values, and a copy is no longer one.
+    @usableFromInline mutating func makeUnique() {
+        guard storage != nil else { return }
+        if isKnownUniquelyReferenced(&storage) {
+            storage.unsafelyUnwrapped.copy.withLock { $0 = nil }
+        } else {
+            storage = Storage(storage.unsafelyUnwrapped.fields.map { $0.copy() })
+        }
+    }
+}
+
+// MARK: - Settling
+
+extension Unsettled {
+    /// Stores all values in the struct.
+    mutating func settle(in message: inout AnyMessage) {
+        guard var settled = storage.take() else { return }
+        // Others may have the same values, and keep them.
+        let isUnique = isKnownUniquelyReferenced(&settled)
+        for field in settled.fields { (isUnique ? field : field.copy()).settle(in: &message) }
+    }
+
+    /// Stores what is unsettled in submessages.
+    mutating func settleMessages(in message: inout AnyMessage) {
+        makeUnique()
+        guard let storage else { return }
+        for field in storage.fields where field.isMessage { field.settle(in: &message) }
+        storage.fields.removeAll(where: \.isMessage)
+    }
+
+    /// Replaces `message`, whose values these are, by a copy that has them all.
+    func settleCopy(_ message: inout AnyMessage) {
+        guard let storage else { return }
+        storage.copy.withLock { copy in
+            if let copy {
+                message = copy
+                return
+            }
+            for field in storage.fields { field.copy().settle(in: &message) }
+            copy = message
+        }
+    }
+}
+
+/// The value of a field that is not in the struct yet.
+@usableFromInline class AnyUnsettledField {
+    /// In the message's table.
+    @usableFromInline let index: Int
+    fileprivate let table: UnsafePointer<_MessageTable>
+    /// Whether the value is what is unsettled in a submessage, and not a list.
+    fileprivate let isMessage: Bool
+
+    @usableFromInline init(in index: Int, of table: UnsafePointer<_MessageTable>, isMessage: Bool) {
+        self.index = index
+        self.table = table
+        self.isMessage = isMessage
+    }
+
+    /// Stores the value in the struct, and leaves none.
+    func settle(in message: inout AnyMessage) {}
+    func copy() -> AnyUnsettledField { self }
+}
+
+@usableFromInline final class UnsettledField<Value>: AnyUnsettledField {
+    // It captures nothing, so that it takes no memory.
+    @usableFromInline typealias Store = (inout Value, inout AnyMessage, Int, UnsafePointer<_MessageTable>) -> Void
+
+    @usableFromInline var value: Value
+    private let store: Store
+
+    @usableFromInline init(
+        _ value: Value,
+        in index: Int,
+        of table: UnsafePointer<_MessageTable>,
+        isMessage: Bool = false,
+        store: @escaping Store
+    ) {
+        self.value = value
+        self.store = store
+        super.init(in: index, of: table, isMessage: isMessage)
+    }
+
+    override func settle(in message: inout AnyMessage) { store(&value, &message, index, table) }
+
+    override func copy() -> AnyUnsettledField {
+        UnsettledField(value, in: index, of: table, isMessage: isMessage, store: store)
+    }
+}
