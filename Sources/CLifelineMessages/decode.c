@@ -9,6 +9,7 @@ static bool decode_with(
         .arena = arena,
         .depth = options->maximum_depth,
         .accept_malformed_text = options->accept_malformed_text,
+        .kept_extensions = options->kept_extensions,
         .decode_fields = decode_fields,
         .bytes = bytes,
         .failure = failure,

@@ -7,6 +7,7 @@
 #include "arena.h"
 #include "decoder.h"
 #include "lifeline_array.h"
+#include "unknown_fields.h"
 
 static LifelineStatus skip_group(LifelineInput *input, uint32_t number, uint32_t depth) {
     while (input->next != input->end) {
@@ -56,14 +57,28 @@ bool lifeline_is_message(LifelineInput input) {
     return true;
 }
 
+// Whether the options keep the unknown field from `start` to `end`.
+static bool is_kept(
+    const LifelineDecoder *decoder, const LifelineScope *scope, const uint8_t *start, const uint8_t *end) {
+    // Entries of maps drop theirs, as in other implementations: a map has no place for them.
+    if ((scope->table->flags & LIFELINE_MESSAGE_MAP_ENTRY) != 0) return false;
+    const LifelineTypes *types = decoder->kept_extensions;
+    if (types == NULL) return true;
+    if (types->find_extension == NULL) return false;
+    LifelineUnknownFields fields = {
+        .input = {.next = start, .end = end}, .is_message_set = (scope->table->flags & LIFELINE_MESSAGE_SET) != 0};
+    LifelineUnknownField field;
+    return lifeline_next_unknown_field(&fields, &field)
+           && types->find_extension(types->context, scope->table, field.extension_tag >> 3, NULL, 0) != NULL;
+}
+
 // Keeps the field whose tag stands at `start` and whose data ends at `end`. When the data of the last record ends at
 // `start`, that record grows by the field. But not by one whose tag is longer than necessary: the tag of a record is
 // written anew, in its shortest form, and the output must not depend on whether two fields happen to touch.
 static LifelineStep store(
     LifelineDecoder *decoder, LifelineScope *scope, uint32_t tag, const uint8_t *start, const uint8_t *data,
     const uint8_t *end) {
-    // Entries of maps drop theirs, as in other implementations: a map has no place for them.
-    if ((scope->table->flags & LIFELINE_MESSAGE_MAP_ENTRY) != 0) return LIFELINE_STEP_STORED;
+    if (!is_kept(decoder, scope, start, end)) return LIFELINE_STEP_STORED;
     ProtobufCMessage *message = scope->message;
     size_t count = message->n_unknown_fields;
     if (count > 0 && (size_t)(data - start) == lifeline_varint_length(tag)) {

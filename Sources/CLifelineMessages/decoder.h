@@ -34,6 +34,7 @@ struct LifelineDecoder {
     LifelineArena *arena;
     uint32_t depth;  // how many messages and groups may still stand inside each other
     bool accept_malformed_text;
+    const LifelineTypes *_Nullable kept_extensions;  // as in LifelineDecodeOptions
     LifelineDecodeFields *decode_fields;  // how submessages are read
     const uint8_t *_Nullable bytes;  // the start of the whole input
     LifelineFailure *failure;

@@ -218,8 +218,7 @@ static bool append_all(
     return true;
 }
 
-// Makes encoded fields the unknown ones of a message, as a single run.
-static bool set_unknown_fields(void *message, const uint8_t *bytes, size_t count, LifelineArena *arena) {
+bool lifeline_unknown_fields_set(void *message, const uint8_t *bytes, size_t count, LifelineArena *arena) {
     ProtobufCMessage *base = message;
     if (count == 0) {
         base->n_unknown_fields = 0;
@@ -251,7 +250,7 @@ bool lifeline_write_extensions(
     LifelineText text;
     lifeline_text_init(&text, NULL, 0);
     bool written = append_all(&text, table, message, extensions, failure);
-    if (written && !set_unknown_fields(message, text.memory, text.count, arena)) {
+    if (written && !lifeline_unknown_fields_set(message, text.memory, text.count, arena)) {
         written = fail(failure, LIFELINE_OUT_OF_MEMORY, table);
     }
     lifeline_text_destroy(&text);

@@ -147,6 +147,11 @@ extension _BorrowedStorage {
         }
     }
 
+    /// Makes encoded fields the unknown ones of `message`, which is in this storage.
+    func setUnknownFields(of message: UnsafeMutableRawPointer, to bytes: UnsafeBufferPointer<UInt8>) {
+        take { lifeline_unknown_fields_set(message, bytes.baseAddress, bytes.count, $0) ? () : nil }
+    }
+
     /// Replaces an extension of `message`, which is in this storage, by `content`, of the extension's table and in
     /// `source`.
     func write(

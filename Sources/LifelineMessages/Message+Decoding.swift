@@ -93,6 +93,7 @@ extension Message {
             guard bytes.count <= Int(Int32.max) else { throw MessageError(tooLarge: Self._table) }
             merged._message.makeUnique(as: Self._table, reserving: 2 &* bytes.count)
             let storage = merged._message.storage.unsafelyUnwrapped
+            let options = LifelineDecodeOptions(options)
             try storage.merge(bytes, into: merged._message.fields, as: Self._table, options: options)
         }
         if !partial { try merged._requireInitialized() }
@@ -154,14 +155,14 @@ extension _MessageStorage {
         _ bytes: UnsafeRawBufferPointer,
         into message: UnsafeMutableRawPointer,
         as table: UnsafePointer<_MessageTable>,
-        options: DecodingOptions
+        options: LifelineDecodeOptions
     ) throws(MessageError) {
         let copy = withBorrowed(self) { $0.allocate(byteCount: bytes.count &+ LIFELINE_INPUT_SLOP) }
         if let source = bytes.baseAddress { copy.copyMemory(from: source, byteCount: bytes.count) }
         (copy + bytes.count).initializeMemory(as: UInt8.self, repeating: 0, count: LIFELINE_INPUT_SLOP)
 
         let arena = arena
-        var options = LifelineDecodeOptions(options)
+        var options = options
         var failure = LifelineFailure()
         let allowance = arena.pointee.budget
         arena.pointee.budget = options.budget
@@ -184,7 +185,8 @@ extension LifelineDecodeOptions {
         self.init(
             maximum_depth: UInt32(clamping: min(options.maximumDepth, 1_000)),
             budget: lifeline_arena_budget(max(0, options.memoryLimit)),
-            accept_malformed_text: !options.validatesUTF8
+            accept_malformed_text: !options.validatesUTF8,
+            kept_extensions: nil
         )
     }
 }

@@ -27,6 +27,15 @@ extension _MessageReference {
         fields.assumingMemoryBound(to: ProtobufCMessage.self).pointee.n_unknown_fields = 0
     }
 
+    /// Makes encoded fields, which were unknown ones of some message, those of this one.
+    package mutating func setUnknownFields(
+        _ bytes: UnsafeBufferPointer<UInt8>,
+        as table: UnsafePointer<_MessageTable>
+    ) {
+        let fields = UnsafeMutableRawPointer(mutableFields(as: table))
+        withStorage { $0.setUnknownFields(of: fields, to: bytes) }
+    }
+
     /// The base that every struct of protobuf-c begins with.
     private var base: ProtobufCMessage {
         defer { extendLifetime(self) }

@@ -104,9 +104,11 @@ public struct MessageRegistry: Sendable {
     }
 
     /// Calls `body` with the types as C has them.
-    func withCTypes<Result>(_ body: (LifelineTypes) -> Result) -> Result {
-        withExtendedLifetime(storage) {
-            guard let storage else { return body(LifelineTypes()) }
+    func withCTypes<Result, Failure: Error>(
+        _ body: (LifelineTypes) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try withExtendedLifetime(storage) { () throws(Failure) in
+            guard let storage else { return try body(LifelineTypes()) }
             let types = LifelineTypes(
                 find_message: { context, name, count in
                     MessageRegistry.message(named: UnsafeRawBufferPointer(start: name, count: count), in: context)
@@ -117,7 +119,7 @@ public struct MessageRegistry: Sendable {
                 },
                 context: Unmanaged.passUnretained(storage).toOpaque()
             )
-            return body(types)
+            return try body(types)
         }
     }
 

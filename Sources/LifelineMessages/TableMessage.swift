@@ -60,6 +60,32 @@ extension TableMessage {
         partial: Bool,
         options: DecodingOptions
     ) throws(MessageError) {
+        try merge(bytes, partial: partial, options: LifelineDecodeOptions(options))
+    }
+
+    /// Merges an encoded message, but for those of its unknown fields that are not among `extensions`. Unknown fields
+    /// inside extensions stay.
+    package mutating func mergeKnownFields(
+        serializedBytes bytes: UnsafeRawBufferPointer,
+        extensions: MessageRegistry,
+        partial: Bool,
+        options: DecodingOptions
+    ) throws(MessageError) {
+        try extensions.withCTypes { (types) throws(MessageError) in
+            var types = types
+            try withUnsafePointer(to: &types) { (types) throws(MessageError) in
+                var options = LifelineDecodeOptions(options)
+                options.kept_extensions = types
+                try merge(bytes, partial: partial, options: options)
+            }
+        }
+    }
+
+    private mutating func merge(
+        _ bytes: UnsafeRawBufferPointer,
+        partial: Bool,
+        options: LifelineDecodeOptions
+    ) throws(MessageError) {
         var merged = self
         guard bytes.count <= Int(Int32.max) else { throw MessageError(tooLarge: table) }
         merged.reference.makeUnique(as: table, reserving: 2 &* bytes.count)

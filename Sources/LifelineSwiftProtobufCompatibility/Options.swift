@@ -12,7 +12,8 @@ public struct BinaryEncodingOptions: Sendable {
 public struct BinaryDecodingOptions: Sendable {
     /// How many messages may stand inside each other. Values above 1,000 count as 1,000.
     public var messageDepthLimit = 100
-    /// Whether fields that a message type does not know are dropped. Extensions are among them.
+    /// Whether fields that a message type does not know are dropped. Extensions that are named are kept, with all that
+    /// is in them.
     public var discardUnknownFields = false
     /// The bytes of memory that a message may take, beyond a multiple of its input's. swift-protobuf has no such limit.
     public var memoryLimit = DecodingOptions().memoryLimit

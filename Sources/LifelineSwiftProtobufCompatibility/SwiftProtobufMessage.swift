@@ -32,20 +32,15 @@ extension SwiftProtobufMessage {
     public func isEqualTo(message: any SwiftProtobufMessage) -> Bool { (message as? Self) == self }
 
     /// The fields that the message type does not know. Extensions are among them.
-    ///
-    /// Fields with numbers that the message type does know become these when they are set here. Where the content of
-    /// one is not of the declared type, the message stays as it was.
     public var unknownFields: UnknownStorage {
         get {
             let bytes: [UInt8] = unknownFields
             return UnknownStorage(data: Data(bytes))
         }
         set {
-            var changed = self
-            changed.removeUnknownFields()
-            let options = DecodingOptions(maximumDepth: 1_000, memoryLimit: .max, validatesUTF8: false)
-            let bytes = Array(newValue.data)
-            if (try? changed.merge(serializedBytes: bytes, partial: true, options: options)) != nil { self = changed }
+            newValue.data.withUnsafeBytes { bytes in
+                _message.setUnknownFields(bytes.assumingMemoryBound(to: UInt8.self), as: Self._table)
+            }
         }
     }
 }

@@ -118,7 +118,7 @@ std::string broken_encoder_law(const LifelineMessageTable *table, const void *me
 bool decode(
     const LifelineMessageTable *table, void *message, const Input &input, Arena &arena, DecodePath path,
     bool accept_malformed_text, LifelineFailure &failure) {
-    LifelineDecodeOptions options{maximum_depth, 0, accept_malformed_text};
+    LifelineDecodeOptions options{maximum_depth, 0, accept_malformed_text, nullptr};
     auto *function = path == DecodePath::plain ? lifeline_message_decode_plain : lifeline_message_decode;
     return function(table, message, input.bytes(), input.size(), arena.get(), &options, &failure);
 }
@@ -178,7 +178,7 @@ EngineResult run_engine(
     result.encoded = *encoded;
     // C++ reads extensions as it does other fields.
     LifelineTypes types{nullptr, find_extension, nullptr};
-    LifelineDecodeOptions options{maximum_depth, lifeline_arena_budget(budget), accept_malformed_text};
+    LifelineDecodeOptions options{maximum_depth, lifeline_arena_budget(budget), accept_malformed_text, nullptr};
     if (!lifeline_extensions_check(table, message, &types, true, &options, &failure)) {
         result.status = failure.status;
         if (failure.status == LIFELINE_OK) result.broken_law = "a failure has a status";

@@ -66,7 +66,7 @@ std::optional<std::string> encode(const LifelineMessageTable *table, const void 
 }
 
 void *decode(const LifelineMessageTable *table, std::string_view encoded, const uint8_t *bytes, Arena &arena) {
-    LifelineDecodeOptions options{deepest_message, 0, false};
+    LifelineDecodeOptions options{deepest_message, 0, false, nullptr};
     LifelineFailure failure;
     void *message = lifeline_message_create(table, arena.get());
     bool decoded = lifeline_message_decode(

@@ -53,6 +53,18 @@ internal import Testing
         #expect(empty == Google_Protobuf_Empty() && empty.unknownFields.data.isEmpty)
     }
 
+    /// They are not merged into the fields that have their numbers, not even when these cannot hold them.
+    @Test func unknownFieldsOfAnotherTypeStayUnknown() throws {
+        let unknown = try Google_Protobuf_Empty(serializedBytes: [0x08, 1, 0x3A, 1, 0x80, 0x12, 1, 0x62] as [UInt8])
+        var message = ChatMessage.with { ($0.id, $0.mentions) = ("a", [1]) }
+        try message.merge(serializedBytes: [0xF8, 0x07, 1] as [UInt8])
+        message.unknownFields = unknown.unknownFields
+        #expect(message.id == "a" && message.from.isEmpty && message.mentions == [1])
+        #expect(message.unknownFields == unknown.unknownFields)
+        let data = try message.serializedData()
+        #expect(data == Data([0x0A, 1, 0x61, 0x3A, 1, 1]) + unknown.unknownFields.data)
+    }
+
     @Test func unknownFieldsCanBeDiscardedAtAllDepths() throws {
         let unknown: [UInt8] = [0xF8, 0x07, 1]
         let author: [UInt8] = [0x08, 1] + unknown
@@ -71,6 +83,46 @@ internal import Testing
                 }
         )
         #expect(message.unknownFields == UnknownStorage())
+        // Those that were there before remain.
+        var merged = kept
+        try merged.merge(serializedBytes: bytes, options: options)
+        #expect(merged.unknownFields == kept.unknownFields && merged.author == kept.author)
+        #expect(merged.attachments == kept.attachments + [Attachment()])
+    }
+
+    @Test func discardingUnknownFieldsKeepsExtensionsThatAreNamed() throws {
+        let original = Test_Proto2_Extendable.with {
+            $0.Test_Extending_aString = "a"
+            $0.Test_Extending_anInt32 = 3
+            $0.Test_Extending_numbers = [1, 2]
+        }
+        let extensions: SimpleExtensionMap = [
+            Test_Extending_Extensions_a_string.self, Test_Extending_Extensions_numbers.self,
+        ]
+        var options = BinaryDecodingOptions()
+        options.discardUnknownFields = true
+        var bytes: [UInt8] = try original.serializedBytes()
+        bytes += [0xF8, 0xFF, 0x03, 1]
+        let message = try Test_Proto2_Extendable(serializedBytes: bytes, extensions: extensions, options: options)
+        #expect(message == .with { ($0.Test_Extending_aString, $0.Test_Extending_numbers) = ("a", [1, 2]) })
+        #expect(try Test_Proto2_Extendable(serializedBytes: bytes, options: options) == Test_Proto2_Extendable())
+        var merged = original
+        try merged.merge(serializedBytes: bytes, options: options)
+        #expect(merged == original)
+    }
+
+    @Test func itemsOfMessageSetsAreExtensions() throws {
+        let item: [UInt8] = [0x0B, 0x10, 0xE8, 0x07, 0x1A, 3, 0x0A, 1, 0x61, 0x0C]
+        let unknownItem: [UInt8] = [0x0B, 0x10, 5, 0x1A, 0, 0x0C]
+        var options = BinaryDecodingOptions()
+        options.discardUnknownFields = true
+        let set = try Test_Extending_Set(
+            serializedBytes: unknownItem + item + unknownItem,
+            extensions: Test_Extending_Extending_Extensions,
+            options: options
+        )
+        let bytes: [UInt8] = try set.serializedBytes()
+        #expect(bytes == item)
     }
 
     @Test func binaryErrorsAreThoseOfSwiftProtobuf() throws {

@@ -68,7 +68,9 @@ internal import Testing
         #expect(mask.isValid(for: ChatMessage.self) && !ChatMessage.isPathValid("author.colour"))
         #expect(mask.union(.init(protoPaths: "author")).paths == ["author", "id"])
         #expect(try Google_Protobuf_FieldMask(fieldNumbers: [1], of: ChatMessage.self).paths == ["id"])
-        #expect(Google_Protobuf_FieldMask(jsonPaths: "sentAt")?.paths == ["sent_at"])
+        #expect(Google_Protobuf_FieldMask(jsonPaths: "sentAt", "a.bC1")?.paths == ["sent_at", "a.b_c1"])
+        // One with a comma is one path, which has no form in the .proto file.
+        #expect(Google_Protobuf_FieldMask(jsonPaths: "a,b", "c", "d_e")?.paths == ["c"])
     }
 
     @Test func wrappersAreLiterals() {

@@ -32,6 +32,10 @@ bool lifeline_extensions_present(
 bool lifeline_extension_write(
     const LifelineMessageTable *extension, void *message, const void *value, LifelineArena *arena);
 
+// Makes well-formed encoded fields the unknown ones of `message`, as a single run, in place of those that it has.
+// False, with nothing changed, when the arena's budget is exhausted.
+bool lifeline_unknown_fields_set(void *message, const uint8_t *_Nullable bytes, size_t count, LifelineArena *arena);
+
 // Whether all extensions that `types` know, in `message` and below it, are of their types, and have the `required`
 // fields unless `partial`. What this takes is freed before it returns, and is bounded by the options' budget.
 bool lifeline_extensions_check(

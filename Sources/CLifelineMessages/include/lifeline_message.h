@@ -9,6 +9,7 @@
 
 #include "lifeline_arena.h"
 #include "lifeline_table.h"
+#include "lifeline_types.h"
 
 LIFELINE_ASSUME_NONNULL_BEGIN
 
@@ -57,6 +58,8 @@ typedef struct LifelineDecodeOptions {
     uint32_t maximum_depth;      // how many messages and groups may be nested below the first
     uint32_t budget;             // for lifeline_message_parse: the arena's budget during the call
     bool accept_malformed_text;  // accept strings that are not UTF-8
+    // NULL to keep all unknown fields; else only those are kept that are extensions which these types know.
+    const LifelineTypes *_Nullable kept_extensions;
 } LifelineDecodeOptions;
 
 // The number of bytes behind the input that must be readable, whatever they hold. The decoder loads eight or sixteen

@@ -1,4 +1,3 @@
-internal import CLifelineMessages
 public import FoundationEssentials
 public import LifelineMessages
 
@@ -107,6 +106,11 @@ extension SwiftProtobufMessage {
         _ partial: Bool,
         _ options: BinaryDecodingOptions
     ) throws {
+        if options.discardUnknownFields {
+            self.init()
+            try merge(bytes, extensions, partial, options)
+            return
+        }
         do throws(MessageError) {
             try self.init(serializedBytes: bytes, partial: partial, options: options.options)
             if let extensions {
@@ -115,7 +119,6 @@ extension SwiftProtobufMessage {
         } catch {
             throw error.asBinaryDecodingError
         }
-        if options.discardUnknownFields { removeAllUnknownFields() }
     }
 }
 
@@ -154,52 +157,35 @@ extension SwiftProtobufMessage {
         try bytes.withUnsafeBytes { try merge($0, extensions, partial, options) }
     }
 
-    private mutating func merge(
+    @usableFromInline mutating func merge(
         _ bytes: UnsafeRawBufferPointer,
         _ extensions: (any ExtensionMap)?,
         _ partial: Bool,
         _ options: BinaryDecodingOptions
     ) throws {
         var merged = self
+        let extensions = extensions?._registry ?? MessageRegistry()
         do throws(MessageError) {
-            try merged.merge(serializedBytes: bytes, partial: partial, options: options.options)
-            if let extensions {
-                try merged.checkExtensions(extensions._registry, partial: partial, options: options.options)
+            if options.discardUnknownFields {
+                try merged.mergeKnownFields(bytes, extensions, partial: partial, options.options)
+            } else {
+                try merged.merge(serializedBytes: bytes, partial: partial, options: options.options)
             }
+            try merged.checkExtensions(extensions, partial: partial, options: options.options)
         } catch {
             throw error.asBinaryDecodingError
         }
-        if options.discardUnknownFields { merged.removeAllUnknownFields() }
         self = merged
     }
-}
 
-// MARK: - Unknown fields
-
-extension SwiftProtobufMessage {
-    /// Removes unknown fields from this message and all below it.
-    @usableFromInline mutating func removeAllUnknownFields() {
+    private mutating func mergeKnownFields(
+        _ bytes: UnsafeRawBufferPointer,
+        _ extensions: MessageRegistry,
+        partial: Bool,
+        _ options: DecodingOptions
+    ) throws(MessageError) {
         var content = TableMessage(self)
-        // Another reference to the memory would make each change a copy.
-        self = Self()
-        content.removeAllUnknownFields()
+        try content.mergeKnownFields(serializedBytes: bytes, extensions: extensions, partial: partial, options: options)
         self = content.message(as: Self.self)
-    }
-}
-
-extension TableMessage {
-    fileprivate mutating func removeAllUnknownFields() {
-        removeUnknownFields()
-        for index in table.fields.indices {
-            let field = table.field(at: index)
-            guard field.pointee.message != nil, isPresent(field) else { continue }
-            if field.pointee.isRepeated {
-                for position in 0..<count(of: field) {
-                    withMutableMessage(of: field, at: position) { $0.removeAllUnknownFields() }
-                }
-            } else {
-                withMutableMessage(of: field) { $0.removeAllUnknownFields() }
-            }
-        }
     }
 }

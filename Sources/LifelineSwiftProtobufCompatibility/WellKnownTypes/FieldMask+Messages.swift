@@ -25,12 +25,21 @@ extension Google_Protobuf_FieldMask {
     /// A mask with these paths, which are not checked.
     public init(protoPaths: String...) { self.init(protoPaths: protoPaths) }
 
-    /// A mask with these paths: names of fields as in JSON. Nil if one has an underscore.
-    public init?(jsonPaths: String...) {
-        // A mask is one string in JSON, and so is this wrapper.
-        let paths = Google_Protobuf_StringValue(jsonPaths.joined(separator: ","))
-        guard let json = try? paths.jsonUTF8Data(), let mask = try? Self(jsonUTF8Data: json) else { return nil }
-        self = mask
+    /// A mask with these paths: names of fields as in JSON. Those that are not of letters, digits, points and
+    /// parentheses are left out, as in swift-protobuf, so that this is never nil.
+    public init?(jsonPaths: String...) { self.init(protoPaths: jsonPaths.compactMap(Self.protoPath)) }
+
+    /// The path with the names of the `.proto` file.
+    private static func protoPath(_ jsonPath: String) -> String? {
+        var path = ""
+        for character in jsonPath.unicodeScalars {
+            switch character {
+            case "a"..."z", "0"..."9", ".", "(", ")": path.unicodeScalars.append(character)
+            case "A"..."Z": path += "_" + character.properties.lowercaseMapping
+            default: return nil
+            }
+        }
+        return path
     }
 
     /// A mask with the name of each field of a message type.
