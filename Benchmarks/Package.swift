@@ -36,6 +36,7 @@ let package = Package(
                 "NativeContender",
                 .product(name: "BenchmarkReport", package: "report"),
                 .product(name: "LifelineMessages", package: "lifeline"),
+                .product(name: "LifelineSwiftProtobufCompatibility", package: "lifeline"),
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ],
             swiftSettings: strict

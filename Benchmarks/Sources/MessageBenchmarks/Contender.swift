@@ -43,8 +43,8 @@ struct Contender {
 extension Contender {
     /// In the order in which they are shown.
     static let names = [
-        "lifeline", "lifeline-borrowed", "lifeline-scoped", "lifeline-dynamic", "swift-protobuf", "libprotobuf-c",
-        "libprotobuf",
+        "lifeline", "lifeline-borrowed", "lifeline-scoped", "lifeline-dynamic", "lifeline-compatible", "swift-protobuf",
+        "libprotobuf-c", "libprotobuf",
     ]
 
     /// All of them. The first one is what the others are compared with.
@@ -54,6 +54,7 @@ extension Contender {
             try .lifelineBorrowed(workload),
             try .lifelineScoped(workload),
             try .lifelineDynamic(workload),
+            try .lifelineCompatible(workload),
             try .swiftProtobuf(workload),
             .native("libprotobuf-c", c_contender().pointee, workload),
             .native("libprotobuf", cpp_contender().pointee, workload),
